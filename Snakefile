@@ -1,0 +1,74 @@
+# State Atlas: where sequence models keep their state. `./reproduce` runs this with the default profile.
+from snakemake.utils import min_version
+
+min_version("9.27.0")
+
+
+configfile: workflow.source_path("config.yaml")
+
+
+include: "rules/common.smk"
+include: "rules/models.smk"
+include: "rules/measurements.smk"
+include: "rules/claims.smk"
+include: "rules/figures.smk"
+
+
+localrules:
+    all,
+    sequences,
+    models,
+    measurements,
+    tables,
+    verdicts,
+    figures,
+    encoding,
+
+
+# Targets: everything, then one per stage of the walk.
+rule all:
+    default_target: True
+    input:
+        at("scorecard", "index.html"),
+
+
+rule sequences:
+    input:
+        every("sample", "manifest.json"),
+
+
+rule models:
+    input:
+        every("train", "manifest.json"),
+
+
+rule measurements:
+    input:
+        every("base_probe", "manifest.json"),
+        every("probe", "manifest.json"),
+        every("ablate", "manifest.json"),
+        every("refit", "manifest.json"),
+
+
+rule tables:
+    input:
+        every("collect", "manifest.json"),
+        every("derive", "manifest.json"),
+
+
+rule verdicts:
+    input:
+        at("judge", "manifest.json"),
+
+
+rule figures:
+    input:
+        every("plot", "manifest.json"),
+
+
+# Targets: one per study.
+rule encoding:
+    input:
+        rules.tables.input,
+        rules.verdicts.input,
+        rules.figures.input,

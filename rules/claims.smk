@@ -1,0 +1,25 @@
+# Verdicts.
+
+
+rule judge:
+    input:
+        manifests=read_by("judge", "manifest.json"),
+        tables=read_by("judge", "table.parquet"),
+    output:
+        manifest=at("judge", "manifest.json"),
+        table=at("judge", "table.parquet"),
+    params:
+        cfg=cfg("judge"),
+    log:
+        log_of("judge"),
+    benchmark:
+        benchmark_of("judge")
+    threads: 1
+    resources:
+        mem_mb=grows(2000),
+        runtime=grows(10),
+        gpu=0,
+    conda:
+        "../envs/analysis.yaml"
+    script:
+        "../scripts/judge.py"

@@ -1,0 +1,11 @@
+"""Put the tables of all cells into one. Cost: a second."""
+
+from stateatlas.job import job
+
+with job(snakemake) as run:
+    from stateatlas import collection, tables
+
+    name = run.cfg["table"]
+    parts = [run.input.parts] if not isinstance(run.input.parts, list) else run.input.parts
+    rows = collection.training(parts) if name == "training" else collection.concatenate(parts, name)
+    tables.write(run.output.table, name, rows)

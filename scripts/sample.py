@@ -1,0 +1,12 @@
+"""Draw the sequences of one task. Cost: seconds."""
+
+from stateatlas.job import job
+
+with job(snakemake) as run:
+    from stateatlas import sequences, tasks
+
+    cfg = run.cfg
+    task = tasks.load(cfg["task"], cfg["train_length"])
+    sizes = {split: cfg[split] for split in ("validation", "fit", "test")}
+    arrays = sequences.draw(task, cfg["task"], cfg["root_seed"], cfg["train_length"], cfg["lengths"], sizes)
+    sequences.save(run.output.sequences, arrays)

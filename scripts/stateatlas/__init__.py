@@ -1,0 +1,1 @@
+"""State Atlas: where sequence models keep their state."""

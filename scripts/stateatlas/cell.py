@@ -1,0 +1,55 @@
+"""One cell of study A, trained: a task, an architecture and a seed."""
+
+import json
+import logging
+from pathlib import Path
+
+import torch
+
+from stateatlas import kernels, tasks, weights
+from stateatlas.checkpoint import Checkpoint
+from stateatlas.residual import ResidualModel, matched_shape
+from stateatlas.seeds import derive
+from stateatlas.sequences import Sequences
+from stateatlas.training import Batches, Recipe, Trainer, initialise, train
+
+log = logging.getLogger(__name__)
+EVERY = 20.0  # seconds between checkpoints
+
+
+def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str) -> None:
+    """Train a cell and write `untrained`, `trained`, for seed 0 also `capped`, and `history.json` to `folder`.
+
+    `capped` is the same training carried on to the cap, so that a reader sees what the stop rule does.
+    """
+    torch.set_num_threads(cfg["threads"])
+    kernels.use(cfg["backend"])
+    task = tasks.load(cfg["task"], cfg["train_length"])
+    held_out = Sequences(sequences)
+    recipe = Recipe(**cfg["recipe"])
+    model = _new_model(cfg, task, recipe).to(device)
+    validation = [held_out.get("validation", cfg["train_length"], key) for key in ("tokens", "state")]
+    test = held_out.get("test", cfg["train_length"])
+    batches = Batches(task, recipe, [validation[0], test], cfg["root_seed"], ("encoding", cfg["task"], "train", cfg["seed"]))
+    trainer = Trainer(model, batches, recipe, validation)
+    checkpoint = Checkpoint(work)
+    weights.save(model, folder / "untrained")
+    if (state := checkpoint.load()) is not None:
+        trainer.restore(state)
+        log.info("going on from step %d", trainer.step)
+    train(trainer, checkpoint, EVERY, cfg["to_cap"])
+    if cfg["to_cap"]:
+        weights.save(model, folder / "capped")
+    if trainer.stop is not None:
+        model.load_state_dict(trainer.stop["model"])
+    weights.save(model, folder / "trained")
+    stop_step = trainer.stop["step"] if trainer.stop else trainer.step
+    history = {"stop_step": stop_step, "cap": recipe.steps, "stopped": trainer.stop is not None, "rows": trainer.history}
+    (folder / "history.json").write_text(json.dumps(history, sort_keys=True) + "\n")
+
+
+def _new_model(cfg: dict, task, recipe: Recipe) -> ResidualModel:
+    shape = matched_shape(
+        cfg["block"], cfg["width"], cfg["layers"], task.vocabulary, task.targets["state"], **cfg["form"]
+    )
+    return initialise(shape, recipe, derive(cfg["root_seed"], "encoding", cfg["task"], cfg["architecture"], "weights", cfg["seed"]))

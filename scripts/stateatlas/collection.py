@@ -1,0 +1,34 @@
+"""The tables of all cells in one."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from stateatlas import tables
+
+
+def concatenate(paths: list[Path], name: str) -> pd.DataFrame:
+    """Return the tables at `paths` below each other."""
+    return pd.concat([tables.read(path, name) for path in paths], ignore_index=True)
+
+
+def training(folders: list[Path]) -> list[dict]:
+    """Return the training table from the cells' weights folders, `<task>/<architecture>/seed<k>/weights`.
+
+    The model `trained` has the rows up to its stop, `capped` all of them.
+    """
+    rows = []
+    for folder in folders:
+        history = json.loads((folder / "history.json").read_text())
+        task, architecture, seed, _ = folder.parts[-4:]
+        cell = {"study": "encoding", "task": task, "architecture": architecture, "seed": int(seed.removeprefix("seed"))}
+        ends = {"trained": history["stop_step"]}
+        if (folder / "capped").exists():
+            ends["capped"] = history["cap"]
+        for model, end in ends.items():
+            summary = [{"step": end, "metric": key, "value": history[name]}
+                       for key, name in (("stop_step", "stop_step"), ("cap", "cap"), ("stopped", "stopped"))]  # fmt: skip
+            measured = [row for row in history["rows"] if row["step"] <= end]
+            rows += [cell | {"model": model, "n": 1} | row for row in measured + summary]
+    return rows

@@ -1,0 +1,188 @@
+"""What every rule's script runs inside: its cfg, log, threads, lock, temporary outputs and manifest.
+
+A script is
+
+    from stateatlas.job import job
+
+    with job(snakemake) as run:
+        ...read run.input.<name>, write run.output.<name>, both paths...
+
+Outputs are written to temporary names and renamed when the block ends well; the manifest is written last. A job
+that fails leaves one line that says what is wrong, and the traceback in its log.
+"""
+
+import contextlib
+import errno
+import json
+import logging
+import os
+import resource
+import shutil
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import filelock
+import psutil
+
+from stateatlas import manifest
+from stateatlas.canonical import canonical, sha256, sha256_file
+
+log = logging.getLogger("stateatlas")
+
+
+class InputError(Exception):
+    """An input that cannot be used; the message names the file and the remedy."""
+
+
+@dataclass
+class Run:
+    """A running job: `cfg`, `input` and `output` by name (paths), and `work`, a folder that outlives a kill."""
+
+    cfg: dict
+    input: SimpleNamespace
+    output: SimpleNamespace
+    work: Path
+    device: str
+
+
+@contextlib.contextmanager
+def job(snakemake) -> Iterator[Run]:
+    """Run one job of a rule (see the module)."""
+    started = time.monotonic()
+    cfg = json.loads(snakemake.params.cfg)
+    _pin_threads(cfg["threads"])
+    _log_to(Path(snakemake.log[0]))
+    _end_with_driver()
+    # An error's text alone goes to the terminal; everything else is in the log.
+    try:
+        with _locked(Path(snakemake.output.manifest)):
+            inputs = _inputs(snakemake)
+            declared = {name: Path(path) for name, path in snakemake.output.items() if name != "manifest"}
+            temporary = {name: _temporary(path) for name, path in declared.items()}
+            device = "cuda" if snakemake.resources.get("gpu", 0) and cfg.get("backend") == "torch" else "cpu"
+            run = Run(cfg, inputs, SimpleNamespace(**temporary), _work(snakemake), device)
+            yield run
+            for name, path in temporary.items():
+                _publish(path, declared[name])
+            _write_manifest(snakemake, cfg, list(declared.values()))
+            shutil.rmtree(run.work, ignore_errors=True)
+        _write_run(Path(snakemake.log[0]), started, device)
+        log.info("done in %.1f s", time.monotonic() - started)
+    except Exception as error:
+        log.error("%s", traceback.format_exc())
+        sys.exit(f"{cfg['rule']}: {_say(error)}\nThe traceback is in {snakemake.log[0]}")
+
+
+def _say(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full ({error.filename or os.getcwd()}); free some space and run the same command again"
+    if isinstance(error, PermissionError):
+        return f"no permission to write {error.filename}; make its folder writable and run the same command again"
+    return f"{error}" if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+
+
+def _pin_threads(threads: int) -> None:
+    """The one place where threads are set: from cfg, never from what the scheduler grants."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads)
+
+
+def _log_to(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handler = logging.FileHandler(path, mode="w")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.captureWarnings(True)
+
+
+def _end_with_driver() -> None:
+    """End this process as soon as the Snakemake that started it is gone: an orphan must not go on."""
+    drivers = [p for p in psutil.Process().parents() if p.pid > 1][:2]  # the shell and Snakemake itself
+
+    def watch() -> None:
+        while all(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in drivers):
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextlib.contextmanager
+def _locked(output: Path) -> Iterator[None]:
+    """Hold the lock of these outputs; wait while an orphan of a killed driver still holds it."""
+    folder = _work_root(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(folder / f"{sha256(output.as_posix())[:16]}.lock")
+    try:
+        lock.acquire(timeout=30)
+    except filelock.Timeout:
+        raise InputError(f"another process writes {output.parent}; end it and run the same command again") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _work_root(output: Path) -> Path:
+    """`results/<scale>/.work`, beside the results of the same scale."""
+    parts = output.parts
+    return Path(*parts[: len(parts) - 1 - parts[::-1].index("results") + 2], ".work")
+
+
+def _work(snakemake) -> Path:
+    """A folder for checkpoints, keyed by everything that they depend on."""
+    inputs = [sha256_file(Path(path)) for path in snakemake.input if Path(path).name == "manifest.json"]
+    versions = [manifest.version("torch"), manifest.version("numpy")]
+    return _work_root(Path(snakemake.output.manifest)) / sha256(canonical([snakemake.params.cfg, inputs, versions]))[:32]
+
+
+def _inputs(snakemake) -> SimpleNamespace:
+    """Return the inputs by name, after checking that each file is what its manifest says."""
+    known: dict[Path, str] = {}
+    for path in map(Path, snakemake.input):
+        if path.name == "manifest.json":
+            try:
+                outputs = json.loads(path.read_text())["outputs"]
+            except (ValueError, KeyError) as error:
+                raise InputError(f"{path}: damaged ({error}); delete {path.parent} and run again") from error
+            known |= {path.parent / name: checksum for name, checksum in outputs.items()}
+    for path in map(Path, snakemake.input):
+        if path in known and manifest.checksum(path) != known[path]:
+            raise InputError(f"{path}: not what its manifest says; delete {path.parent} and run again")
+    return SimpleNamespace(
+        **{name: Path(value) if isinstance(value, str) else [Path(v) for v in value] for name, value in snakemake.input.items()}
+    )
+
+
+def _temporary(path: Path) -> Path:
+    temporary = path.with_name(f".part-{path.name}")
+    if temporary.is_dir():
+        shutil.rmtree(temporary)
+    return temporary
+
+
+def _publish(temporary: Path, path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    temporary.replace(path)
+
+
+def _write_manifest(snakemake, cfg: dict, outputs: list[Path]) -> None:
+    path = Path(snakemake.output.manifest)
+    inputs = [p for p in map(Path, snakemake.input) if p.name == "manifest.json"]
+    temporary = _temporary(path)
+    manifest.write(temporary, manifest.describe(cfg, dict(snakemake.wildcards), inputs, outputs, set(sys.modules), path.parent))
+    _publish(temporary, path)
+
+
+def _write_run(logfile: Path, started: float, device: str) -> None:
+    """What is not deterministic: beside the log, read by nothing but the benchmark table."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    content = {"wall_s": round(time.monotonic() - started, 2), "peak_bytes": peak, "device": device}
+    logfile.with_suffix(".run.json").write_text(json.dumps(content) + "\n")

@@ -1,0 +1,176 @@
+"""The recurrences and the convolution in C, compiled at first use, for the CPU in float32 and float64."""
+
+import ctypes
+import functools
+import hashlib
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import torch
+from torch.autograd import forward_ad
+
+from stateatlas import compiler
+from stateatlas.kernels import plain
+
+SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
+DEFINES = {
+    torch.float32: ("-DREAL=float", "-DDOUBLE=0"),
+    torch.float64: ("-DREAL=double", "-DDOUBLE=1"),
+}
+
+
+class Tokens(ctypes.Structure):
+    """`tokens` of vectors.h: a (batch, length, width) array and how far its tokens are apart."""
+
+    _fields_ = (("start", ctypes.c_void_p), ("stride", ctypes.c_long))
+
+
+@functools.cache
+def library(dtype: torch.dtype) -> ctypes.CDLL:
+    """Return the compiled kernels for `dtype`, from the user's cache if they were built before.
+
+    Raises
+    ------
+    compiler.CompilerError
+        If there is no working compiler or it cannot compile the kernels.
+    """
+    command = compiler.find()
+    try:
+        if command is None:
+            tried = os.environ.get("CC", "cc, gcc and clang")
+            raise compiler.CompilerError(f"no working C compiler: tried {tried}")
+        return _load(command, DEFINES[dtype])
+    except (compiler.CompilerError, OSError) as error:
+        raise compiler.CompilerError(
+            f"the kernels in {SOURCES[0].parent} could not be compiled: {error}\n"
+            "Install a C compiler, or set backend: torch in config.yaml (slower, same results up to rounding)."
+        ) from error
+
+
+def _load(command: str, defines: tuple[str, ...]) -> ctypes.CDLL:
+    parts = ([s.read_text() for s in SOURCES], compiler.FLAGS, defines, compiler.target(command))
+    name = f"kernels-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}.so"
+    try:
+        cached = _cache() / name
+        return ctypes.CDLL(str(cached))
+    except OSError:  # not built yet
+        pass
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder, name)
+        compiler.build(command, [s for s in SOURCES if s.suffix == ".c"], built, defines)
+        try:
+            # Copied beside its place, then renamed: jobs that build at the same time see a whole file or none.
+            with tempfile.NamedTemporaryFile(dir=_cache(), delete=False) as copy:
+                copy.write(built.read_bytes())
+            os.replace(copy.name, cached)
+        except OSError:  # no place to keep it
+            return ctypes.CDLL(str(built))
+        return ctypes.CDLL(str(cached))
+
+
+def _cache() -> Path:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stateatlas"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def fits(*tensors: torch.Tensor) -> bool:
+    """Return whether the compiled kernels can take these tensors, here and now.
+
+    Not on other devices, in half precision, under autocast, in `torch.func` transforms or in forward-mode
+    differentiation.
+    """
+    dtype = tensors[0].dtype
+    return (
+        dtype in DEFINES
+        and all(t.device.type == "cpu" and t.dtype == dtype for t in tensors)
+        and not torch.is_autocast_enabled("cpu")
+        and not torch._C._are_functorch_transforms_active()
+        and forward_ad._current_level < 0
+    )
+
+
+@functools.cache
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    # Keyed by process: a fork has no threads of its parent's.
+    return ThreadPoolExecutor(threads)
+
+
+def _run(function: str, rows: int, sizes: tuple[int, ...], tensors: tuple[torch.Tensor, ...]) -> None:
+    """Run a C function over all batch rows; three-dimensional tensors are passed as `tokens`, others by address."""
+    call = getattr(library(tensors[0].dtype), function)
+    threads = max(1, min(torch.get_num_threads(), rows))
+    arguments = [*map(ctypes.c_long, sizes)]
+    for t in tensors:
+        arguments.append(Tokens(t.data_ptr(), t.stride(1)) if t.ndim == 3 else ctypes.c_void_p(t.data_ptr()))
+
+    def stretch(i: int) -> int:
+        ends = ctypes.c_long(rows * i // threads), ctypes.c_long(rows * (i + 1) // threads)
+        return call(*ends, *arguments)  # ctypes lets go of the GIL
+
+    others = [_pool(os.getpid(), threads - 1).submit(stretch, i) for i in range(1, threads)]
+    if stretch(0) + sum(other.result() for other in others):
+        raise MemoryError(f"{function}: no memory for the states of (length, channels, states, ...) = {sizes}")
+
+
+def _regular(t: torch.Tensor) -> torch.Tensor:
+    """Return `t` with neighbouring channels side by side and tokens evenly spaced, copied only if it must be."""
+    if t.ndim == 3 and t.stride(2) == 1 and t.stride(0) == t.shape[1] * t.stride(1):
+        return t
+    return t.contiguous()
+
+
+class Convolution(torch.autograd.Function):
+    """`plain.conv_silu`, compiled."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        x = _regular(x)
+        y = x.new_empty(x.shape)
+        flat = weight.flatten(1)
+        _run("conv_forward", x.shape[0], (*x.shape[1:], flat.shape[1]), (x, flat.contiguous(), bias, y))
+        ctx.save_for_backward(x, weight, bias)
+        return y
+
+    @staticmethod
+    def backward(ctx, gy):
+        x, weight, bias = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is asked for
+            return torch.autograd.grad(plain.conv_silu(x, weight, bias), (x, weight, bias), gy, create_graph=True)
+        rows, length, channels = x.shape
+        flat = weight.flatten(1).contiguous()
+        gx, gweight, gbias = x.new_empty(x.shape), x.new_empty(rows, flat.numel()), x.new_empty(rows, channels)
+        sizes = (length, channels, flat.shape[1])
+        _run("conv_backward", rows, sizes, (x, flat, bias, _regular(gy), gx, gweight, gbias))
+        return gx, gweight.sum(0).view(weight.shape), gbias.sum(0)
+
+
+class Recurrence(torch.autograd.Function):
+    """`plain.selective_scan` (two-dimensional `a`) and `plain.ssd` (one-dimensional `a`), compiled."""
+
+    @staticmethod
+    def forward(ctx, *inputs):
+        u, delta, a, b, c, skip, gate = inputs = tuple(map(_regular, inputs))
+        y = u.new_empty(u.shape)
+        ctx.name = "mamba" if a.ndim == 2 else "mamba2"
+        ctx.sizes = (*u.shape[1:], b.shape[2], u.shape[2] // delta.shape[2])
+        _run(f"{ctx.name}_forward", u.shape[0], ctx.sizes, (*inputs, y))
+        ctx.save_for_backward(*inputs)
+        return y
+
+    @staticmethod
+    def backward(ctx, gy):
+        inputs = u, delta, a, b, c, skip, gate = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is asked for
+            form = plain.selective_scan if a.ndim == 2 else plain.ssd
+            return torch.autograd.grad(form(*inputs), inputs, gy, create_graph=True)
+        rows = u.shape[0]
+        gu, gb, gc, ggate = (t.new_empty(t.shape) for t in (u, b, c, gate))
+        gdelta = delta.new_zeros(delta.shape)
+        # One gradient a row: they are summed in the same order whatever the number of threads.
+        ga, gskip = a.new_zeros(rows, a.numel()), skip.new_empty(rows, skip.numel())
+        outputs = (gu, gdelta, ga, gb, gc, gskip, ggate)
+        _run(f"{ctx.name}_backward", rows, ctx.sizes, (*inputs, _regular(gy), *outputs))
+        return gu, gdelta, ga.sum(0).view(a.shape), gb, gc, gskip.sum(0), ggate

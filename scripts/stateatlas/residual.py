@@ -1,0 +1,111 @@
+"""The residual model: everything the studies do is said with `embed`, `block`, `read`, `states` and `resume`.
+
+Site 0 is the embedding; site l + 1 is the output of block L<l>. The stream at the last site is *before* the final
+norm, which belongs to `read`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from stateatlas import blocks
+
+Edit = Callable[[torch.Tensor], torch.Tensor]
+POSITIONS = 256  # rows of the learned position table (protocol A: positions past the training length are untrained)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What `config.json` of a model holds. `mlp_width` 0 means no MLP (the stock form of Mamba)."""
+
+    architecture: str
+    width: int
+    layers: int
+    mlp_width: int
+    vocabulary: int
+    classes: int
+    positions: bool
+
+
+class ResidualModel(nn.Module):
+    """Embedding, blocks and a linear read-out at every position.
+
+    Tokens are (batch, length) int64, the stream is (batch, length, width) float32 and logits are
+    (batch, length, classes) float32.
+    """
+
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.shape = shape
+        mixer = blocks.load(shape.architecture)
+        self.embedding = nn.Embedding(shape.vocabulary, shape.width)
+        self.position = nn.Embedding(POSITIONS, shape.width) if shape.positions else None
+        self.blocks = nn.ModuleList(blocks.Block(mixer, shape.width, shape.mlp_width) for _ in range(shape.layers))
+        self.norm = mixer.Norm(shape.width, eps=1e-5)
+        self.head = nn.Linear(shape.width, shape.classes)
+
+    @property
+    def sites(self) -> int:
+        """Number of sites: the embedding and the output of every block."""
+        return len(self.blocks) + 1
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return the stream at site 0."""
+        stream = self.embedding(tokens)
+        if self.position is None:
+            return stream
+        return stream + self.position.weight[: tokens.shape[1]]
+
+    def block(self, index: int, stream: torch.Tensor) -> torch.Tensor:
+        """Return the stream at site `index + 1`, given the one at site `index`."""
+        return self.blocks[index](stream)
+
+    def read(self, stream: torch.Tensor) -> torch.Tensor:
+        """Return the logits, given the stream at the last site."""
+        return self.head(self.norm(stream))
+
+    def states(self, tokens: torch.Tensor) -> list[torch.Tensor]:
+        """Return the stream at every site."""
+        stream = self.embed(tokens)
+        streams = [stream]
+        for index in range(len(self.blocks)):
+            stream = self.block(index, stream)
+            streams.append(stream)
+        return streams
+
+    def resume(self, stream: torch.Tensor, site: int, edit: Edit | None = None) -> torch.Tensor:
+        """Return the logits when the model runs on from `stream` at `site`, edited first."""
+        if not 0 <= site < self.sites:
+            raise ValueError(f"site {site}: the model has sites 0 to {self.sites - 1}")
+        if edit is not None:
+            stream = edit(stream)
+        for index in range(site, len(self.blocks)):
+            stream = self.block(index, stream)
+        return self.read(stream)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.resume(self.embed(tokens), 0)
+
+
+def parameters(shape: Shape) -> int:
+    """Count the parameters of a model."""
+    # Built for real: the meta device would import a compiler that costs seconds.
+    with torch.random.fork_rng(devices=[]):
+        return sum(p.numel() for p in ResidualModel(shape).parameters())
+
+
+def matched_shape(architecture: str, width: int, layers: int, vocabulary: int, classes: int, **form) -> Shape:
+    """Return the shape whose parameter count is nearest the Transformer's (MLP four times the width).
+
+    `form` overrides fields of `Shape`: `mlp_width=0` gives the stock form, `positions=False` a Transformer
+    without positions.
+    """
+    positions = blocks.load(architecture).positions
+    shape = Shape(architecture, width, layers, 4 * width, vocabulary, classes, positions)
+    # The Transformer's count in closed form, so that another architecture's results do not hang on its code.
+    target = layers * width * (12 * width + 13) + width * (vocabulary + POSITIONS + classes + 2) + classes
+    per_unit = layers * (2 * width + 1)  # parameters that one more MLP unit brings
+    mlp_width = shape.mlp_width - round((parameters(shape) - target) / per_unit)
+    return replace(shape, **{"mlp_width": mlp_width} | form)

@@ -1,0 +1,135 @@
+"""The small result tables of the page: solve rates, accuracy by length, the reference run, and the run's
+sizes."""
+
+import pandas as pd
+
+from stateatlas import shown
+from stateatlas.names import ARCHITECTURES, TASKS, label, ordered, site_label
+from stateatlas.statistics import wilson
+
+DESCRIPTIVE = 5  # below so many seeds an interval only describes
+
+# The sizes of the protocol, as at `paper`; a scale that takes fewer says so.
+_PROTOCOL = {
+    "seeds": ("seeds a cell", 5),
+    "train_length": ("training length (tokens)", 40),
+    "length_factors": ("evaluation lengths", 5),
+    "layers": ("blocks", 4),
+    "width": ("width of the residual stream", 128),
+    "steps": ("cap on training steps", 20_000),
+    "random_draws": ("random subspaces of each size", 20),
+    "subspace_sizes": ("sizes of removed subspaces", 6),
+    "bootstrap": ("bootstrap draws over sequences", 2000),
+}
+
+
+def solve_rates(profiles: pd.DataFrame) -> dict:
+    """Seeds at 99.5 % token accuracy or more, by architecture (row) and task (column), with Wilson's
+    interval."""
+    solved = shown.solved_seeds(profiles)
+    tasks = ordered((task for task, _ in solved), TASKS)
+    rows = []
+    for name in ordered((architecture for _, architecture in solved), ARCHITECTURES):
+        rows.append([label(name), *(_rate(solved.get((task, name), [])) for task in tasks)])
+    return {"header": ["", *map(label, tasks)], "rows": rows}
+
+
+def _cell(main: str, small: str = "", *, paper: str = "", warn: bool = False) -> dict:
+    """A table cell as the template prints it: a number, the paper's beside it, and small print below."""
+    return {"main": main, "small": small, "paper": paper, "warn": warn}
+
+
+def _rate(seeds: list[bool]) -> dict:
+    if not seeds:
+        return _cell("no run")
+    share = wilson(sum(seeds), len(seeds))
+    limits = f"[{100 * share.low:.0f}, {100 * share.high:.0f}] %"
+    return _cell(f"{sum(seeds)} of {len(seeds)}", limits, warn=not all(seeds))
+
+
+def accuracy_tables(behaviour: pd.DataFrame, probes: pd.DataFrame) -> list[dict]:
+    """Token accuracy in per cent, a table a task: models by row, lengths by column, median over seeds and
+    each seed."""
+    rows = shown.of(shown.trained(behaviour), metric="accuracy").sort_values("seed")
+    base = shown.base_lines(probes)
+    tables = []
+    for task in ordered(rows["task"], TASKS):
+        here = shown.of(rows, task=task)
+        lengths = sorted(set(here["length"]))
+        body = [
+            [
+                label(name),
+                *(_seeds(shown.of(here, architecture=name, length=length)["value"]) for length in lengths),
+            ]
+            for name in ordered(here["architecture"], ARCHITECTURES)
+        ]
+        if task in base:
+            body.append(
+                ["position + token", *(_seeds(base[task][base[task].index == length]) for length in lengths)]
+            )
+        tables.append({"title": label(task), "header": ["length", *lengths], "rows": body})
+    return tables
+
+
+def _seeds(values: pd.Series, paper: str = "") -> dict:
+    """The median in per cent, and below it each seed where there are several."""
+    if values.empty:
+        return _cell("", paper=paper)
+    each = " ".join(f"{100 * value:.1f}" for value in values) if len(values) > 1 else ""
+    return _cell(f"{100 * values.median():.1f}", each, paper=paper)
+
+
+def reference_cells(reference: dict[str, pd.DataFrame], published: dict) -> dict:
+    """Probe accuracy of the reference run in per cent beside the paper's, a row a cell that exists."""
+    probes = shown.of(shown.trained(reference["probes"]), target="state", control="none", metric="accuracy")
+    probes = shown.at_training_length(shown.one_half(probes, "both", "measurement")).sort_values("seed")
+    blocks = sorted(site for site in set(probes["site"]) if site >= 1)
+    printed = published.get("encoding", {}).get("probe_accuracy", {}).get("cells", {})
+    solved = shown.solved_seeds(reference["profiles"])
+    rows, missing = [], []
+    for task in ordered({*probes["task"], *printed}, TASKS):
+        here = shown.of(probes, task=task)
+        for name in ordered({*here["architecture"], *printed.get(task, {})}, ARCHITECTURES):
+            cell, paper = shown.of(here, architecture=name), printed.get(task, {}).get(name)
+            if cell.empty:
+                missing.append(f"{label(name)} on {label(task)}")
+                continue
+            seeds = solved.get((task, name), [])
+            count = _cell(f"{sum(seeds)} of {len(seeds)}", warn=not all(seeds))
+            by_block = [
+                _seeds(shown.of(cell, site=site)["value"], f"paper {paper[site - 1]}" if paper else "")
+                for site in blocks
+            ]
+            rows.append([label(task), label(name), count, *by_block])
+    return {
+        "header": ["task", "model", "solved", *map(site_label, blocks)],
+        "rows": rows,
+        "missing": missing,
+        "length": ", ".join(str(length) for length in sorted(set(probes["length"]))),
+        "descriptive": probes.groupby(["task", "architecture"])["seed"].nunique().min() < DESCRIPTIVE,
+    }
+
+
+def sizes(settings: dict) -> list[dict]:
+    """What this scale takes fewer of than the protocol: name, protocol's number, ours. Empty at full size."""
+    fewer = []
+    for key, (name, full) in _PROTOCOL.items():
+        if key not in settings:
+            continue
+        numbers = _numbers(settings[key], settings["tasks"])
+        if min(numbers.values()) < full:
+            fewer.append({"name": name, "protocol": full, "ours": _written(numbers)})
+    return fewer
+
+
+def _numbers(value, tasks: list[str]) -> dict[str, int]:
+    """A setting as a number per task; of a list its length counts."""
+    if isinstance(value, dict):
+        return {task: value.get(task, value.get("default")) for task in tasks}
+    return dict.fromkeys(tasks, len(value) if isinstance(value, (list, tuple)) else value)
+
+
+def _written(numbers: dict[str, int]) -> str:
+    if len(set(numbers.values())) == 1:
+        return str(next(iter(numbers.values())))
+    return ", ".join(f"{label(task)} {number}" for task, number in numbers.items())

@@ -1,0 +1,64 @@
+"""Parquet tables: tidy, one row a measurement, one schema a table, checked on write."""
+
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_NUMBERS = {"seed": "int64", "step": "int64", "length": "int64", "site": "int64", "k": "int64", "draw": "int64",
+            "n": "int64", "atom": "int64", "value": "float64", "low": "float64", "high": "float64"}  # fmt: skip
+_CELL = ["study", "task", "architecture", "model", "seed"]
+
+SCHEMAS = {
+    "training": [*_CELL, "step", "metric", "value", "n"],
+    "behaviour": [*_CELL, "length", "metric", "value", "n", "low", "high"],
+    "probes": [*_CELL, "length", "site", "target", "control", "half", "metric", "value", "n", "low", "high"],
+    "ablations": [*_CELL, "length", "site", "method", "subspace", "k", "draw", "half", "metric", "value", "n", "low",
+                  "high"],
+    "refits": [*_CELL, "length", "site", "target", "subspace", "k", "draw", "half", "metric", "value", "n", "low",
+               "high"],
+    "profiles": [*_CELL, "length", "site", "metric", "value"],
+    "claims": ["claim", "study", "atom", "cell", "metric", "bound", "value", "low", "high", "n", "verdict", "reason"],
+}  # fmt: skip
+
+
+def frame(name: str, rows: list[dict] | pd.DataFrame) -> pd.DataFrame:
+    """Return `rows` as the table `name`: its columns in order, its dtypes, sorted by identity.
+
+    Raises
+    ------
+    ValueError
+        If a column is unknown, missing, or holds a value of the wrong kind.
+    """
+    columns = SCHEMAS[name]
+    table = pd.DataFrame(rows) if len(rows) else pd.DataFrame(columns=columns)
+    unknown, missing = set(table.columns) - set(columns), set(columns) - set(table.columns)
+    if unknown or missing:
+        raise ValueError(f"table {name}: unknown columns {sorted(unknown)}, missing columns {sorted(missing)}")
+    table = table[columns].astype({column: _NUMBERS.get(column, "str") for column in columns})
+    identity = [column for column in columns if column not in ("value", "n", "low", "high")]
+    return table.sort_values(identity, kind="stable", ignore_index=True)
+
+
+def write(path: Path, name: str, rows: list[dict] | pd.DataFrame) -> None:
+    """Write `rows` as the table `name`; the same rows give the same bytes."""
+    columns = pa.Table.from_pandas(frame(name, rows), preserve_index=False).replace_schema_metadata({"table": name})
+    pq.write_table(columns, path, compression="zstd")
+
+
+def read(path: Path, name: str) -> pd.DataFrame:
+    """Read the table `name`.
+
+    Raises
+    ------
+    ValueError
+        If the file is no Parquet file or does not hold this table.
+    """
+    try:
+        columns = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{path}: not a readable table ({error}); delete it and run again") from error
+    if columns.column_names != SCHEMAS[name]:
+        raise ValueError(f"{path}: columns {columns.column_names} are not those of table {name}; delete it and run again")
+    return columns.to_pandas()

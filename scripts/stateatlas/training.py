@@ -1,0 +1,189 @@
+"""Training of the formal models (protocol A): one recipe for every architecture.
+
+Every batch has its own named stream, so a resumed training draws the batches that an undisturbed one draws.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from stateatlas.checkpoint import Checkpoint
+from stateatlas.residual import ResidualModel
+from stateatlas.seeds import stream
+
+log = logging.getLogger(__name__)
+STOP = 0.995  # validation token accuracy at the full length (protocol A)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained; the same for every architecture of a task.
+
+    `curriculum` is the length to start at, or 0 for the full length from the first step on: the length grows by one
+    whenever the accuracy at the last position (a moving average) passes `advance`. `steps` is the cap. `stops` is
+    the number of evaluations in a row that must reach 99.5 %.
+    """
+
+    steps: int
+    batch: int
+    learning_rate: float
+    betas: tuple[float, float]
+    weight_decay: float
+    warmup: int
+    decay: float
+    clip: float
+    embedding_std: float
+    curriculum: int
+    advance: float
+    evaluate_every: int
+    stops: int
+
+
+def initialise(shape, recipe: Recipe, seed: int) -> ResidualModel:
+    """Return a model with initial weights that depend on `seed` and the shape alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = ResidualModel(shape)
+        nn.init.normal_(model.embedding.weight, std=recipe.embedding_std)
+        if model.position is not None:
+            nn.init.normal_(model.position.weight, std=recipe.embedding_std)
+    return model
+
+
+class Batches:
+    """Training sequences, drawn online and rejected where they stand in a held-out file."""
+
+    def __init__(self, task, recipe: Recipe, held_out: list[np.ndarray], root: int, names: tuple):
+        self.task, self.recipe, self.root, self.names = task, recipe, root, names
+        self.held_out = {row.tobytes() for tokens in held_out for row in tokens.astype(np.uint8)}
+
+    def draw(self, step: int, length: int) -> np.ndarray:
+        """Return the (batch, length) int64 tokens of one step."""
+        rng = stream(self.root, *self.names, "batch", step)
+        tokens = self.task.sample(rng, self.recipe.batch, length)
+        while len(seen := [i for i, row in enumerate(tokens.astype(np.uint8)) if row.tobytes() in self.held_out]):
+            tokens[seen] = self.task.sample(rng, len(seen), length)
+        return tokens
+
+
+def optimiser(model: ResidualModel, recipe: Recipe) -> torch.optim.AdamW:
+    """AdamW; weight decay on matrices only, not on embeddings, norms, biases, A, D or Δ."""
+    decayed, free = [], []
+    for name, parameter in model.named_parameters():
+        matrix = parameter.ndim > 1 and not name.startswith(("embedding", "position")) and "A_log" not in name
+        (decayed if matrix else free).append(parameter)
+    groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": free, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas, fused=True)
+
+
+def learning_rate(step: int, recipe: Recipe) -> float:
+    """Linear warm-up, then linear to `decay` times the peak at the cap."""
+    if step < recipe.warmup:
+        return recipe.learning_rate * (step + 1) / recipe.warmup
+    done = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+    return recipe.learning_rate * (1 - (1 - recipe.decay) * done)
+
+
+@torch.no_grad()
+def accuracy(model: ResidualModel, tokens: np.ndarray, states: np.ndarray, batch: int = 256) -> float:
+    """Mean token accuracy over (n, length) sequences."""
+    device = next(model.parameters()).device
+    right = 0
+    for i in range(0, len(tokens), batch):
+        logits = model(torch.from_numpy(tokens[i : i + batch]).to(device))
+        right += int((logits.argmax(-1).cpu().numpy() == states[i : i + batch]).sum())
+    return right / states.size
+
+
+class Trainer:
+    """A training in progress. `state()` and `restore()` are what a checkpoint holds."""
+
+    def __init__(self, model: ResidualModel, batches: Batches, recipe: Recipe, validation: tuple):
+        self.model, self.batches, self.recipe, self.validation = model, batches, recipe, validation
+        self.optimiser = optimiser(model, recipe)
+        self.full = validation[0].shape[1]
+        self.step, self.streak = 0, 0
+        self.stop: dict | None = None  # step and weights at the stop
+        self.length = recipe.curriculum or self.full
+        self.last_position = 0.0  # moving average of the accuracy at the last position
+        self.history: list[dict] = []
+
+    def state(self) -> dict:
+        return {
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "progress": [self.step, self.streak, self.length, self.last_position],
+            "stop": self.stop,
+            "history": self.history,
+        }
+
+    def restore(self, state: dict) -> None:
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.step, self.streak, self.length, self.last_position = state["progress"]
+        self.stop, self.history = state["stop"], state["history"]
+
+    def run(self, to_cap: bool) -> Iterator[None]:
+        """Train to the stop, or past it to the cap, yielding after every step."""
+        while self.step < self.recipe.steps and (to_cap or self.stop is None):
+            loss = self.update()
+            self.step += 1
+            if self.step % self.recipe.evaluate_every == 0 or self.step == self.recipe.steps:
+                self.evaluate(loss)
+            yield
+
+    def update(self) -> float:
+        device = next(self.model.parameters()).device
+        tokens = self.batches.draw(self.step, self.length)
+        states = torch.from_numpy(self.batches.task.label(tokens)["state"]).to(device)
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate(self.step, self.recipe)
+        logits = self.model(torch.from_numpy(tokens).to(device))
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), states.flatten())
+        self.optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip)
+        self.optimiser.step()
+        if self.length < self.full:
+            last = (logits[:, -1].argmax(-1) == states[:, -1]).float().mean().item()
+            self.last_position += 0.1 * (last - self.last_position)
+            if self.last_position > self.recipe.advance:
+                self.length, self.last_position = self.length + 1, 0.0
+        return loss.item()
+
+    def evaluate(self, loss: float) -> None:
+        self.model.eval()
+        value = accuracy(self.model, *self.validation)
+        self.model.train()
+        self.streak = self.streak + 1 if value >= STOP and self.length == self.full else 0
+        if self.streak == self.recipe.stops and self.stop is None:
+            weights = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+            self.stop = {"step": self.step, "model": weights}
+        for metric, number in (("train_loss", loss), ("validation_accuracy", value), ("length", self.length)):
+            self.history.append({"step": self.step, "metric": metric, "value": float(number)})
+
+
+def train(trainer: Trainer, checkpoint: Checkpoint, every: float, to_cap: bool) -> None:
+    """Run `trainer` to its end, saving a checkpoint every `every` seconds and saying how far it is."""
+    saved = told = started = time.monotonic()
+    first = trainer.step
+    for _ in trainer.run(to_cap):
+        now = time.monotonic()
+        if now - saved > every:
+            checkpoint.save(trainer.state())
+            saved = now
+        if now - told > 10 or trainer.step == trainer.recipe.steps:
+            rate = (now - started) / (trainer.step - first)
+            known = [row["value"] for row in trainer.history if row["metric"] == "validation_accuracy"]
+            log.info(
+                "step %d of at most %d, length %d, validation accuracy %s, at most %.0f s left",
+                trainer.step, trainer.recipe.steps, trainer.length,
+                f"{known[-1]:.4f}" if known else "not measured yet", rate * (trainer.recipe.steps - trainer.step),
+            )  # fmt: skip
+            told = now
+

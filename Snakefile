@@ -4,14 +4,17 @@ from snakemake.utils import min_version
 min_version("9.27.0")
 
 
-configfile: workflow.source_path("config.yaml")
-
-
 include: "rules/common.smk"
 include: "rules/models.smk"
 include: "rules/measurements.smk"
 include: "rules/claims.smk"
 include: "rules/figures.smk"
+
+
+wildcard_constraints:
+    task="|".join(SETTINGS["tasks"]),
+    architecture="|".join(SETTINGS["architectures"]),
+    seed="0|[1-9][0-9]*",
 
 
 localrules:

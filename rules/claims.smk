@@ -8,18 +8,18 @@ rule judge:
     output:
         manifest=at("judge", "manifest.json"),
         table=at("judge", "table.parquet"),
-    params:
-        cfg=cfg("judge"),
     log:
         log_of("judge"),
     benchmark:
         benchmark_of("judge")
+    conda:
+        "../envs/analysis.yaml"
     threads: 1
     resources:
         mem_mb=grows(2000),
         runtime=grows(10),
         gpu=0,
-    conda:
-        "../envs/analysis.yaml"
+    params:
+        cfg=cfg("judge"),
     script:
         "../scripts/judge.py"

@@ -9,19 +9,27 @@ if str(SCRIPTS) not in sys.path:
     sys.path.append(str(SCRIPTS))
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 
-from stateatlas import plan, settings as _settings
+from stateatlas import adoption, plan, settings as _settings
 from stateatlas import backend as _backend
 
+# Read here, not by `configfile:`, which names neither the file nor the line of a mistake. `config` is what is laid
+# over it: the command line's, or in a module what the importing Snakefile gives.
 try:
-    SETTINGS = _settings.resolve(config)
+    if workflow.modifier.skip_configfile:
+        GIVEN = {"the importing Snakefile": config}
+    else:
+        GIVEN = {f"--configfile {path}": _settings.read(path) for path in workflow.config_settings.configfiles}
+        GIVEN["--config"] = workflow.config_settings.config
+    SETTINGS = _settings.resolve(_settings.merged(_settings.read(ROOT / "config.yaml"), *GIVEN.values()), GIVEN)
 except _settings.ConfigError as error:
     raise WorkflowError(str(error)) from None
 
 # Without a limit all GPU jobs would start at once; a limit of 0 runs them on the CPU. A cluster's profile sets its own.
 if workflow.is_main_process and "gpu" not in workflow.global_resources:
     workflow.global_resources["gpu"] = min(1, _backend.local_gpus())
-GPU = bool(SETTINGS["gpu"] and workflow.global_resources.get("gpu", 1))
+GPU = SETTINGS["gpu"] and ("gpu" not in workflow.global_resources or workflow.global_resources["gpu"].value > 0)
 
 # Decided once, here: jobs on other machines get the answer with their config.
 SETTINGS["backend"] = _backend.resolve(SETTINGS["backend"], GPU)
@@ -32,6 +40,13 @@ if workflow.is_main_process and not workflow.local_exec:
     ]
 PLAN = plan.Plan(SETTINGS)
 RESULTS = f"results/{SETTINGS['scale']}"
+
+if workflow.is_main_process and not Path(".snakemake/metadata").exists() and Path(RESULTS).exists():
+    if stale := adoption.adopt(PLAN):
+        logger.warning(
+            f"{len(stale)} results in {RESULTS} were made by other code or config and came without Snakemake's records, "
+            f"so they are not made again by themselves. `./reproduce verify` lists them; delete what is stale."
+        )
 
 
 def cfg(rule):
@@ -44,9 +59,15 @@ def at(rule, name):
     return f"{RESULTS}/{plan.RULES[rule].folder}/{name}"
 
 
+def read(path):
+    """A result as the input of another rule. Its manifest alone tells whether it is new: a small file, compared by
+    its checksum; the age of the others says nothing."""
+    return path if path.endswith("manifest.json") else ancient(path)
+
+
 def result(rule, name):
-    """A result as the input of another rule. What it was made from stands in cfg, so its age says nothing."""
-    return ancient(at(rule, name))
+    """A rule's result as an input, with the rule's wildcards left open."""
+    return read(at(rule, name))
 
 
 def every(rule, name):
@@ -57,7 +78,7 @@ def every(rule, name):
 
 def table(name):
     """A whole-study table as the input of another rule."""
-    return ancient(f"{RESULTS}/{PLAN.folder(*plan.table_job(name))}/table.parquet")
+    return read(f"{RESULTS}/{PLAN.folder(*plan.table_job(name))}/table.parquet")
 
 
 def read_by(rule, name, of=None):
@@ -65,7 +86,7 @@ def read_by(rule, name, of=None):
 
     def paths(wildcards):
         jobs = plan.RULES[rule].upstream(SETTINGS, dict(wildcards))
-        return [ancient(f"{RESULTS}/{PLAN.folder(*job)}/{name}") for job in jobs if of is None or job[0] in of]
+        return [read(f"{RESULTS}/{PLAN.folder(*job)}/{name}") for job in jobs if of is None or job[0] in of]
 
     return paths
 

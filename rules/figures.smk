@@ -14,21 +14,21 @@ rule plot:
             labels={"figure": "{figure}"},
         ),
         svg=at("plot", "{figure}.svg"),
-    params:
-        cfg=cfg("plot"),
     log:
         log_of("plot"),
     benchmark:
         benchmark_of("plot")
     wildcard_constraints:
         figure="|".join(plan.FIGURES),
+    conda:
+        "../envs/figures.yaml"
     threads: 1
     resources:
         mem_mb=grows(2000),
         runtime=grows(10),
         gpu=0,
-    conda:
-        "../envs/figures.yaml"
+    params:
+        cfg=cfg("plot"),
     script:
         "../scripts/plot.py"
 
@@ -46,18 +46,18 @@ rule scorecard:
             caption="../report/scorecard.rst",
             category="Scorecard",
         ),
-    params:
-        cfg=cfg("scorecard"),
     log:
         log_of("scorecard"),
     benchmark:
         benchmark_of("scorecard")
+    conda:
+        "../envs/report.yaml"
     threads: 1
     resources:
         mem_mb=grows(2000),
         runtime=grows(10),
         gpu=0,
-    conda:
-        "../envs/report.yaml"
+    params:
+        cfg=cfg("scorecard"),
     script:
         "../scripts/scorecard.py"

@@ -8,19 +8,19 @@ rule base_probe:
     output:
         manifest=at("base_probe", "manifest.json"),
         table=at("base_probe", "table.parquet"),
-    params:
-        cfg=cfg("base_probe"),
     log:
         log_of("base_probe"),
     benchmark:
         benchmark_of("base_probe")
+    conda:
+        "../envs/analysis.yaml"
     threads: 1
     resources:
         mem_mb=grows(size(1000, 2000, 4000, 8000)),
         runtime=grows(size(5, 10, 30, 60)),
         gpu=0,
-    conda:
-        "../envs/analysis.yaml"
+    params:
+        cfg=cfg("base_probe"),
     script:
         "../scripts/base_probe.py"
 
@@ -35,19 +35,19 @@ rule probe:
         manifest=at("probe", "manifest.json"),
         table=at("probe", "table.parquet"),
         probes=at("probe", "probes.safetensors"),
-    params:
-        cfg=cfg("probe"),
     log:
         log_of("probe"),
     benchmark:
         benchmark_of("probe")
+    conda:
+        "../envs/analysis.yaml"
     threads: 1
     resources:
         mem_mb=grows(size(1000, 2000, 4000, 8000)),
         runtime=grows(size(5, 20, 60, 120)),
         gpu=0,
-    conda:
-        "../envs/analysis.yaml"
+    params:
+        cfg=cfg("probe"),
     script:
         "../scripts/probe.py"
 
@@ -66,19 +66,19 @@ rule ablate:
         manifest=at("ablate", "manifest.json"),
         table=at("ablate", "table.parquet"),
         behaviour=at("ablate", "behaviour.parquet"),
-    params:
-        cfg=cfg("ablate"),
     log:
         log_of("ablate"),
     benchmark:
         benchmark_of("ablate")
+    conda:
+        "../envs/train.yaml"
     threads: SETTINGS["threads"]
     resources:
         mem_mb=grows(size(1000, 2000, 4000, 8000)),
         runtime=grows(size(5, 20, 120, 240)),
         gpu=0,
-    conda:
-        "../envs/train.yaml"
+    params:
+        cfg=cfg("ablate"),
     script:
         "../scripts/ablate.py"
 
@@ -94,19 +94,19 @@ rule refit:
     output:
         manifest=at("refit", "manifest.json"),
         table=at("refit", "table.parquet"),
-    params:
-        cfg=cfg("refit"),
     log:
         log_of("refit"),
     benchmark:
         benchmark_of("refit")
+    conda:
+        "../envs/analysis.yaml"
     threads: 1
     resources:
         mem_mb=grows(size(1000, 2000, 4000, 8000)),
         runtime=grows(size(5, 20, 60, 120)),
         gpu=0,
-    conda:
-        "../envs/analysis.yaml"
+    params:
+        cfg=cfg("refit"),
     script:
         "../scripts/refit.py"
 
@@ -118,21 +118,21 @@ rule collect:
     output:
         manifest=at("collect", "manifest.json"),
         table=at("collect", "table.parquet"),
-    params:
-        cfg=cfg("collect"),
     log:
         log_of("collect"),
     benchmark:
         benchmark_of("collect")
     wildcard_constraints:
         table="|".join(plan.TABLES),
+    conda:
+        "../envs/analysis.yaml"
     threads: 1
     resources:
         mem_mb=grows(2000),
         runtime=grows(10),
         gpu=0,
-    conda:
-        "../envs/analysis.yaml"
+    params:
+        cfg=cfg("collect"),
     script:
         "../scripts/collect.py"
 
@@ -145,18 +145,18 @@ rule derive:
     output:
         manifest=at("derive", "manifest.json"),
         table=at("derive", "table.parquet"),
-    params:
-        cfg=cfg("derive"),
     log:
         log_of("derive"),
     benchmark:
         benchmark_of("derive")
+    conda:
+        "../envs/analysis.yaml"
     threads: 1
     resources:
         mem_mb=grows(2000),
         runtime=grows(10),
         gpu=0,
-    conda:
-        "../envs/analysis.yaml"
+    params:
+        cfg=cfg("derive"),
     script:
         "../scripts/derive.py"

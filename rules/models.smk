@@ -5,19 +5,19 @@ rule sample:
     output:
         manifest=at("sample", "manifest.json"),
         sequences=at("sample", "sequences.safetensors"),
-    params:
-        cfg=cfg("sample"),
     log:
         log_of("sample"),
     benchmark:
         benchmark_of("sample")
+    conda:
+        "../envs/analysis.yaml"
     threads: 1
     resources:
         mem_mb=grows(1000),
         runtime=grows(10),
         gpu=0,
-    conda:
-        "../envs/analysis.yaml"
+    params:
+        cfg=cfg("sample"),
     script:
         "../scripts/sample.py"
 
@@ -29,19 +29,19 @@ rule train:
     output:
         manifest=at("train", "manifest.json"),
         weights=directory(at("train", "weights")),
-    params:
-        cfg=cfg("train"),
     log:
         log_of("train"),
     benchmark:
         benchmark_of("train")
+    conda:
+        "../envs/train.yaml"
     threads: SETTINGS["threads"]
     resources:
         mem_mb=grows(2000),
         runtime=grows(size(10, 30, 600, 600)),
         gpu=int(SETTINGS["gpu"]),
-    conda:
-        "../envs/train.yaml"
+    params:
+        cfg=cfg("train"),
     script:
         "../scripts/train.py"
 
@@ -55,18 +55,18 @@ rule record:
     output:
         manifest=at("record", "manifest.json"),
         states=directory(at("record", "states")),
-    params:
-        cfg=cfg("record"),
     log:
         log_of("record"),
     benchmark:
         benchmark_of("record")
+    conda:
+        "../envs/train.yaml"
     threads: SETTINGS["threads"]
     resources:
         mem_mb=grows(2000),
         runtime=grows(size(5, 10, 30, 60)),
         gpu=0,
-    conda:
-        "../envs/train.yaml"
+    params:
+        cfg=cfg("record"),
     script:
         "../scripts/record.py"

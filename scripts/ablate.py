@@ -16,7 +16,12 @@ with job(snakemake) as run:
     kernels.use(cfg["backend"])
     sequences = Sequences(run.input.sequences)
     rng = stream(cfg["root_seed"], "encoding", cfg["task"], "ablate", cfg["seed"])
-    identity = {"study": "encoding", "task": cfg["task"], "architecture": cfg["architecture"], "seed": cfg["seed"]}
+    identity = {
+        "study": "encoding",
+        "task": cfg["task"],
+        "architecture": cfg["architecture"],
+        "seed": cfg["seed"],
+    }
 
     rows, rights, observed = [], [], []
     for folder in sorted(path for path in run.input.weights.iterdir() if path.is_dir()):

@@ -18,7 +18,10 @@ with job(snakemake) as run:
     rows, rights = [], []
     for site, probe in probes.load(run.input.probes).items():
         fit_set, test_set = (
-            (np.array(states.load(run.input.states / "trained", split, site)), sequences.get(split, length, "state"))
+            (
+                np.array(states.load(run.input.states / "trained", split, site)),
+                sequences.get(split, length, "state"),
+            )
             for split in ("fit", "test")
         )
         for row, right in refit.measure(probe, fit_set, test_set, rng):

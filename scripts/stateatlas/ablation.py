@@ -62,7 +62,12 @@ class Site:
 
 
 def at_training_length(
-    site: Site, weights: np.ndarray, fit_states: np.ndarray, sizes: list[int], draws: int, rng: np.random.Generator
+    site: Site,
+    weights: np.ndarray,
+    fit_states: np.ndarray,
+    sizes: list[int],
+    draws: int,
+    rng: np.random.Generator,
 ) -> Iterator[tuple[dict, np.ndarray]]:
     """Yield (identity, right tokens per sequence) of every ablation at one site.
 
@@ -82,15 +87,21 @@ def at_training_length(
         yield site.row("zero", subspace), site.right("zero", subspace)
 
 
-def at_other_length(site: Site, weights: np.ndarray, draws: int, rng: np.random.Generator) -> Iterator[tuple[dict, np.ndarray]]:
+def at_other_length(
+    site: Site, weights: np.ndarray, draws: int, rng: np.random.Generator
+) -> Iterator[tuple[dict, np.ndarray]]:
     """Yield the same for the training length's top direction at another length, beside random directions."""
     for subspace in [probe_subspaces(weights)[0], *random_subspaces(rng, weights.shape[1], [1], draws)]:
         yield site.row("zero", subspace), site.right("zero", subspace)
 
 
-
 def measure(
-    model: ResidualModel, sequences: Sequences, folder: Path, probes: dict[int, np.ndarray], cfg: dict, rng: np.random.Generator
+    model: ResidualModel,
+    sequences: Sequences,
+    folder: Path,
+    probes: dict[int, np.ndarray],
+    cfg: dict,
+    rng: np.random.Generator,
 ) -> Iterator[tuple[dict, np.ndarray]]:
     """Yield (identity, right tokens per sequence) of every ablation of one model.
 

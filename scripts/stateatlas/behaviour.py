@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from stateatlas.residual import ResidualModel
 from stateatlas.resampling import bootstrap
+from stateatlas.residual import ResidualModel
 from stateatlas.sequences import Sequences
 
 SOLVED_POSITION = 0.95  # a prefix is solved when every position in it is (protocol A)
@@ -37,6 +37,12 @@ def measure(
         right = right_tokens(model, sequences.get("test", length), sequences.get("test", length, "state"))
         low, high = bootstrap(right.sum(axis=1) / length, 1.0, rng, draws)
         accuracy = {"metric": "accuracy", "value": right.mean(), "n": right.size, "low": low, "high": high}
-        prefix = {"metric": "solved_prefix", "value": solved_prefix(right), "n": len(right), "low": np.nan, "high": np.nan}
+        prefix = {
+            "metric": "solved_prefix",
+            "value": solved_prefix(right),
+            "n": len(right),
+            "low": np.nan,
+            "high": np.nan,
+        }
         for row in (accuracy, prefix):
             yield {"length": length} | row, right

@@ -29,7 +29,8 @@ def sha256_file(path: Path) -> str:
 
 def env_hash(path: Path) -> str:
     """Hash the exact pins (`name==version`) of an environment file: not its comments, order or place."""
-    pins = re.findall(r"^\s*-?\s*['\"]?([\w.\[\]-]+==[\w.+!-]+)", Path(path).read_text(), flags=re.MULTILINE)
+    text = Path(path).read_text(encoding="utf-8")
+    pins = re.findall(r"^\s*-?\s*['\"]?([\w.\[\]-]+==[\w.+!-]+)", text, flags=re.MULTILINE)
     return sha256(canonical(sorted(pin.lower() for pin in pins)))
 
 
@@ -47,7 +48,7 @@ def code_hash(files: list[Path]) -> str:
 def _meaning(path: Path, _mtime: int) -> str:
     if path.suffix != ".py":
         return sha256_file(path)
-    return sha256(canonical(_node(ast.parse(path.read_text(), str(path)))))
+    return sha256(canonical(_node(ast.parse(path.read_bytes(), str(path)))))
 
 
 def _node(node: object) -> object:
@@ -58,10 +59,15 @@ def _node(node: object) -> object:
         return ["Constant", type(node.value).__name__, repr(node.value)]
     if not isinstance(node, ast.AST):
         return repr(node)
+    if isinstance(node, ast.JoinedStr):  # Python 3.12 puts empty texts between the parts of nested f-strings
+        return ["JoinedStr", *(_node(part) for part in node.values if getattr(part, "value", None) != "")]
     fields = {name: getattr(node, name, None) for name in node._fields if name not in ("ctx", "type_comment")}
     if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
         fields["body"] = _without_docstring(node.body)
-    return [type(node).__name__, *([k, _node(v)] for k, v in sorted(fields.items()) if v is not None and v != [])]
+    return [
+        type(node).__name__,
+        *([k, _node(v)] for k, v in sorted(fields.items()) if v is not None and v != []),
+    ]
 
 
 def _without_docstring(body: list) -> list:
@@ -90,8 +96,8 @@ def closure(*entries: Path) -> list[Path]:
 def _imports(path: Path, _mtime: int) -> tuple[Path, ...]:
     if path.suffix != ".py":
         return ()
-    files: set[Path] = set(path.parent.glob("*.c")) if path.name == "__init__.py" else set()
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    files: set[Path] = set(path.parent.glob("*.[ch]")) if path.name == "__init__.py" else set()
+    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
         if isinstance(node, ast.ImportFrom):
             if node.level:
                 raise ValueError(f"{path}, line {node.lineno}: relative import; write `from {PACKAGE.name}...` instead")

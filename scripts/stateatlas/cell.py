@@ -30,7 +30,9 @@ def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str
     model = _new_model(cfg, task, recipe).to(device)
     validation = [held_out.get("validation", cfg["train_length"], key) for key in ("tokens", "state")]
     test = held_out.get("test", cfg["train_length"])
-    batches = Batches(task, recipe, [validation[0], test], cfg["root_seed"], ("encoding", cfg["task"], "train", cfg["seed"]))
+    batches = Batches(
+        task, recipe, [validation[0], test], cfg["root_seed"], ("encoding", cfg["task"], "train", cfg["seed"])
+    )
     trainer = Trainer(model, batches, recipe, validation)
     checkpoint = Checkpoint(work)
     weights.save(model, folder / "untrained")
@@ -44,7 +46,12 @@ def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str
         model.load_state_dict(trainer.stop["model"])
     weights.save(model, folder / "trained")
     stop_step = trainer.stop["step"] if trainer.stop else trainer.step
-    history = {"stop_step": stop_step, "cap": recipe.steps, "stopped": trainer.stop is not None, "rows": trainer.history}
+    history = {
+        "stop_step": stop_step,
+        "cap": recipe.steps,
+        "stopped": trainer.stop is not None,
+        "rows": trainer.history,
+    }
     (folder / "history.json").write_text(json.dumps(history, sort_keys=True) + "\n")
 
 
@@ -52,4 +59,8 @@ def _new_model(cfg: dict, task, recipe: Recipe) -> ResidualModel:
     shape = matched_shape(
         cfg["block"], cfg["width"], cfg["layers"], task.vocabulary, task.targets["state"], **cfg["form"]
     )
-    return initialise(shape, recipe, derive(cfg["root_seed"], "encoding", cfg["task"], cfg["architecture"], "weights", cfg["seed"]))
+    return initialise(
+        shape,
+        recipe,
+        derive(cfg["root_seed"], "encoding", cfg["task"], cfg["architecture"], "weights", cfg["seed"]),
+    )

@@ -22,13 +22,17 @@ def training(folders: list[Path]) -> list[dict]:
     for folder in folders:
         history = json.loads((folder / "history.json").read_text())
         task, architecture, seed, _ = folder.parts[-4:]
-        cell = {"study": "encoding", "task": task, "architecture": architecture, "seed": int(seed.removeprefix("seed"))}
+        cell = {
+            "study": "encoding",
+            "task": task,
+            "architecture": architecture,
+            "seed": int(seed.removeprefix("seed")),
+        }
         ends = {"trained": history["stop_step"]}
         if (folder / "capped").exists():
             ends["capped"] = history["cap"]
         for model, end in ends.items():
-            summary = [{"step": end, "metric": key, "value": history[name]}
-                       for key, name in (("stop_step", "stop_step"), ("cap", "cap"), ("stopped", "stopped"))]  # fmt: skip
+            summary = [{"step": end, "metric": key, "value": history[key]} for key in ("stop_step", "cap", "stopped")]
             measured = [row for row in history["rows"] if row["step"] <= end]
             rows += [cell | {"model": model, "n": 1} | row for row in measured + summary]
     return rows

@@ -71,5 +71,6 @@ def run(line: list[str]) -> str:
     except OSError as error:
         raise CompilerError(f"{shlex.join(line)}: {error}") from error
     if done.returncode:
-        raise CompilerError(f"{shlex.join(line)}\nfailed with status {done.returncode}:\n{done.stderr.strip()}")
+        said = done.stderr.strip()
+        raise CompilerError(f"{shlex.join(line)}\nfailed with status {done.returncode}:\n{said}")
     return done.stdout

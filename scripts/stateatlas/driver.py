@@ -7,6 +7,7 @@ it. Signals reach the child once, from here: Ctrl-C would otherwise arrive twice
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from stateatlas import runlock  # noqa: E402
 
 CORES = ("-c", "--cores", "-j", "--jobs")
 BRING_CORES = ("-e", "--executor", "--profile", "--workflow-profile")
+DEFAULT_PROFILE = ROOT / "profiles" / "default" / "profile.yaml"
 WRITTEN = (".", "results", "logs", ".snakemake")
 
 
@@ -83,12 +85,14 @@ def run(arguments: list[str]) -> int:
 
 def snakemake_options(arguments: list[str]) -> list[str]:
     """Return the arguments for Snakemake: the caller's in their order, after the defaults they leave open."""
-    defaults = []
+    defaults, cores_are_set = [], value_of((*CORES, *BRING_CORES), arguments) is not None
     if value_of(("-s", "--snakefile"), arguments) is None:
         defaults += ["--snakefile", str(ROOT / "Snakefile")]
+        # On the command line they would overrule the profile, where the user may have set them.
+        cores_are_set |= re.search("^(cores|jobs):", DEFAULT_PROFILE.read_text(), re.M) is not None
     if value_of(("-d", "--directory"), arguments) is None:
         defaults += ["--directory", str(ROOT)]
-    if value_of((*CORES, *BRING_CORES), arguments) is None and not os.environ.get("SNAKEMAKE_PROFILE"):
+    if not cores_are_set and not os.environ.get("SNAKEMAKE_PROFILE"):
         defaults += ["--cores", "all"]
     return [*defaults, *arguments]
 

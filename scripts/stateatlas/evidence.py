@@ -126,7 +126,7 @@ class _Measure:
         solved, seeds = self.tables.solved_seeds(self.study, cell)
         rate = f"{cell['task']}, {cell['architecture']}: {len(solved)} of {seeds} seeds solved"
         if self.scale == "smoke":
-            raise NotEvaluable(f"no shapes are judged at smoke; {rate}")
+            raise NotEvaluable(f"shapes are not judged at smoke, {rate}")
         if len(solved) < 2:
             raise NotEvaluable(f"{rate}, needs 2")
         if rate not in notes:
@@ -193,9 +193,7 @@ def descriptive(seeds: int) -> str:
 def _cells(atom: dict, first: Selection | None, second: Selection | None) -> list[tuple[dict, dict]]:
     """The cells of the atom, each with what its `minus` adds to them."""
     others = atom.get("minus", {}).get("each", {})
-    return [
-        (cell, other) for cell in _expand(atom["each"], first, {}) for other in _expand(others, second, cell)
-    ]
+    return [(cell, other) for cell in _expand(atom["each"], first, {}) for other in _expand(others, second, cell)]
 
 
 def _expand(each: dict, selection: Selection | None, inside: dict) -> list[dict]:
@@ -209,7 +207,7 @@ def _expand(each: dict, selection: Selection | None, inside: dict) -> list[dict]
                 for cell in cells
                 for value in selection.offered(column, word, {**inside, **cell})
             ]
-    return cells
+    return [{column: cell[column] for column in each if column in cell} for cell in cells]
 
 
 def _finding(atom: dict, cell: dict, other: dict, missing: str = "") -> Finding:

@@ -16,6 +16,7 @@ import errno
 import json
 import logging
 import os
+import re
 import resource
 import shutil
 import sys
@@ -57,16 +58,15 @@ def job(snakemake) -> Iterator[Run]:
     started = time.monotonic()
     cfg = json.loads(snakemake.params.cfg)
     _pin_threads(cfg["threads"])
-    _log_to(Path(snakemake.log[0]))
     _end_with_driver()
     # An error's text alone goes to the terminal; everything else is in the log.
     try:
-        with _locked(Path(snakemake.output.manifest)):
-            inputs = _inputs(snakemake)
-            declared = {name: Path(path) for name, path in snakemake.output.items() if name != "manifest"}
-            temporary = {name: _temporary(path) for name, path in declared.items()}
+        _log_to(Path(snakemake.log[0]))
+        declared = {name: Path(path) for name, path in snakemake.output.items() if name != "manifest"}
+        temporary = {name: _temporary(path) for name, path in declared.items()}
+        with _locked(Path(snakemake.output.manifest)), _cleaned([*map(_temporary, map(Path, snakemake.output))]):
             device = "cuda" if snakemake.resources.get("gpu", 0) and cfg.get("backend") == "torch" else "cpu"
-            run = Run(cfg, inputs, SimpleNamespace(**temporary), _work(snakemake), device)
+            run = Run(cfg, _inputs(snakemake), SimpleNamespace(**temporary), _work(snakemake), device)
             yield run
             for name, path in temporary.items():
                 _publish(path, declared[name])
@@ -80,10 +80,16 @@ def job(snakemake) -> Iterator[Run]:
 
 
 def _say(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"the disk is full ({error.filename or os.getcwd()}); free some space and run the same command again"
-    if isinstance(error, PermissionError):
-        return f"no permission to write {error.filename}; make its folder writable and run the same command again"
+    """What is wrong and what to do about it, in one line."""
+    place = getattr(error, "filename", None) or os.getcwd()
+    number = getattr(error, "errno", None)
+    # Some libraries wrap the system's error in one of their own.
+    if number in (errno.ENOSPC, errno.EDQUOT) or re.search("No space left|StorageFull|Disk quota", str(error)):
+        return f"the disk is full ({place}); free some space and run the same command again"
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"no permission for {place}; make it writable and run the same command again"
+    if number in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
+        return f"{place} is in the way; remove it and run the same command again"
     return f"{error}" if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
 
 
@@ -99,11 +105,14 @@ def _log_to(path: Path) -> None:
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
+    logging.raiseExceptions = False  # a log on a full disk must not hide what is wrong
 
 
 def _end_with_driver() -> None:
     """End this process as soon as the Snakemake that started it is gone: an orphan must not go on."""
-    drivers = [p for p in psutil.Process().parents() if p.pid > 1][:2]  # the shell and Snakemake itself
+    parents = psutil.Process().parents()
+    places = [i for i, parent in enumerate(parents) if any("snakemake" in word for word in _command(parent))]
+    drivers = parents[: places[0] + 1] if places else []
 
     def watch() -> None:
         while all(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in drivers):
@@ -111,6 +120,13 @@ def _end_with_driver() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 @contextlib.contextmanager
@@ -139,37 +155,60 @@ def _work(snakemake) -> Path:
     """A folder for checkpoints, keyed by everything that they depend on."""
     inputs = [sha256_file(Path(path)) for path in snakemake.input if Path(path).name == "manifest.json"]
     versions = [manifest.version("torch"), manifest.version("numpy")]
-    return _work_root(Path(snakemake.output.manifest)) / sha256(canonical([snakemake.params.cfg, inputs, versions]))[:32]
+    return (
+        _work_root(Path(snakemake.output.manifest)) / sha256(canonical([snakemake.params.cfg, inputs, versions]))[:32]
+    )
 
 
 def _inputs(snakemake) -> SimpleNamespace:
     """Return the inputs by name, after checking that each file is what its manifest says."""
     known: dict[Path, str] = {}
     for path in map(Path, snakemake.input):
+        if not path.exists():
+            raise InputError(f"{path}: missing; delete {path.parent} and run again")
         if path.name == "manifest.json":
             try:
-                outputs = json.loads(path.read_text())["outputs"]
-            except (ValueError, KeyError) as error:
+                outputs = json.loads(path.read_bytes())["outputs"]
+                known |= {path.parent / name: checksum for name, checksum in outputs.items()}
+            except (ValueError, LookupError, TypeError, AttributeError) as error:
                 raise InputError(f"{path}: damaged ({error}); delete {path.parent} and run again") from error
-            known |= {path.parent / name: checksum for name, checksum in outputs.items()}
     for path in map(Path, snakemake.input):
         if path in known and manifest.checksum(path) != known[path]:
             raise InputError(f"{path}: not what its manifest says; delete {path.parent} and run again")
     return SimpleNamespace(
-        **{name: Path(value) if isinstance(value, str) else [Path(v) for v in value] for name, value in snakemake.input.items()}
+        **{
+            name: Path(value) if isinstance(value, str) else [Path(v) for v in value]
+            for name, value in snakemake.input.items()
+        }
     )
 
 
 def _temporary(path: Path) -> Path:
-    temporary = path.with_name(f".part-{path.name}")
-    if temporary.is_dir():
-        shutil.rmtree(temporary)
-    return temporary
+    return path.with_name(f".part-{path.name}")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _cleaned(temporary: list[Path]) -> Iterator[None]:
+    """Remove what a killed job left, and at the end what a failed one leaves: a full disk is not made fuller."""
+    for path in temporary:
+        _remove(path)
+    try:
+        yield
+    finally:
+        for path in temporary:
+            with contextlib.suppress(OSError):
+                _remove(path)
 
 
 def _publish(temporary: Path, path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
+    _remove(path)
     temporary.replace(path)
 
 
@@ -177,7 +216,10 @@ def _write_manifest(snakemake, cfg: dict, outputs: list[Path]) -> None:
     path = Path(snakemake.output.manifest)
     inputs = [p for p in map(Path, snakemake.input) if p.name == "manifest.json"]
     temporary = _temporary(path)
-    manifest.write(temporary, manifest.describe(cfg, dict(snakemake.wildcards), inputs, outputs, set(sys.modules), path.parent))
+    manifest.write(
+        temporary,
+        manifest.describe(cfg, dict(snakemake.wildcards), inputs, outputs, set(sys.modules), path.parent),
+    )
     _publish(temporary, path)
 
 

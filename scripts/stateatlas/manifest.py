@@ -10,10 +10,22 @@ from pathlib import Path
 
 from stateatlas.canonical import sha256_file
 
-PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "safetensors", "matplotlib", "jinja2")
+PACKAGES = (
+    "torch",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "pyarrow",
+    "safetensors",
+    "matplotlib",
+    "jinja2",
+)
 
 
-def describe(cfg: dict, wildcards: dict, inputs: list[Path], outputs: list[Path], modules: set[str], home: Path) -> dict:
+def describe(
+    cfg: dict, wildcards: dict, inputs: list[Path], outputs: list[Path], modules: set[str], home: Path
+) -> dict:
     """Return the manifest of a finished job whose outputs lie in `home`.
 
     `modules` are the names of the imported modules; only packages among them are listed with their version.
@@ -48,7 +60,7 @@ def checksum(path: Path) -> str | dict[str, str]:
 
 def write(path: Path, content: dict) -> None:
     """Write a manifest with sorted keys."""
-    path.write_text(json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False) + "\n")
+    path.write_text(json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def version(package: str) -> str | None:

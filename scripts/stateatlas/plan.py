@@ -15,10 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from stateatlas.canonical import PACKAGE, ROOT, canonical, closure, code_hash, env_hash, sha256, sha256_file
-from stateatlas.settings import architecture, lengths, per_task, recipe
+from stateatlas.sizes import architecture, lengths, per_task, recipe
 
 STUDY = "encoding"
-TABLES = {"training": "train", "behaviour": "ablate", "probes": "probe", "ablations": "ablate", "refits": "refit"}
+TABLES = {
+    "training": "train",
+    "behaviour": "ablate",
+    "probes": "probe",
+    "ablations": "ablate",
+    "refits": "refit",
+}
 FIGURES = sorted(p.stem for p in (PACKAGE / "figures").glob("[a-z]*.py") if p.stem not in ("style",))
 
 Wildcards = dict[str, str]
@@ -56,9 +62,10 @@ def _sizes(*keys: str) -> Callable[[Settings, Wildcards], dict]:
 
 
 def _sample_fields(s: Settings, w: Wildcards) -> dict:
-    return {"train_length": per_task(s["train_length"], w["task"]), "lengths": lengths(s, w["task"])} | _sizes(
-        "root_seed", "validation", "fit", "test"
-    )(s, w)
+    return {
+        "train_length": per_task(s["train_length"], w["task"]),
+        "lengths": lengths(s, w["task"]),
+    } | _sizes("root_seed", "validation", "fit", "test")(s, w)
 
 
 def _train_fields(s: Settings, w: Wildcards) -> dict:
@@ -106,7 +113,7 @@ def _all_tables(s: Settings, w: Wildcards) -> list[tuple[str, Wildcards]]:
 
 def figure_tables(figure: str) -> tuple[str, ...]:
     """Return the tables that a figure's module names in its literal `TABLES`."""
-    for node in ast.parse((PACKAGE / "figures" / f"{figure}.py").read_text()).body:
+    for node in ast.parse((PACKAGE / "figures" / f"{figure}.py").read_bytes()).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "TABLES":
             return ast.literal_eval(node.value)
     raise ValueError(f"figures/{figure}.py: no literal TABLES")
@@ -124,7 +131,11 @@ def _shown(s: Settings, w: Wildcards) -> dict:
 
 RULES = {
     "sample": Rule(
-        f"{STUDY}/sequences/{{task}}", "analysis", ("task",), _sample_fields, modules=lambda w: [f"tasks/{w['task']}.py"]
+        f"{STUDY}/sequences/{{task}}",
+        "analysis",
+        ("task",),
+        _sample_fields,
+        modules=lambda w: [f"tasks/{w['task']}.py"],
     ),
     "train": Rule(
         f"{STUDY}/models/{{task}}/{{architecture}}/seed{{seed}}",
@@ -181,7 +192,14 @@ RULES = {
         fields=lambda s, w: {"train_length": {task: per_task(s["train_length"], task) for task in s["tasks"]}},
         upstream=lambda s, w: [("collect", {"table": "probes"}), ("collect", {"table": "behaviour"})],
     ),
-    "judge": Rule("claims", "analysis", (), _sizes("scale", "tasks", "architectures"), _all_tables, data=("data/claims.yaml", "rules/schemas/claims.schema.yaml")),
+    "judge": Rule(
+        "claims",
+        "analysis",
+        (),
+        _sizes("scale", "tasks", "architectures"),
+        _all_tables,
+        data=("data/claims.yaml", "rules/schemas/claims.schema.yaml"),
+    ),
     "plot": Rule(
         "figures/{figure}",
         "figures",
@@ -196,7 +214,11 @@ RULES = {
         "report",
         (),
         _shown,
-        lambda s, w: [("judge", {}), *_all_tables(s, w), *(("plot", {"figure": figure}) for figure in FIGURES)],
+        lambda s, w: [
+            ("judge", {}),
+            *_all_tables(s, w),
+            *(("plot", {"figure": figure}) for figure in FIGURES),
+        ],
         data=("data/claims.yaml", "data/published.yaml", "data/assumptions.yaml", "report", "docs/reference"),
     ),
 }
@@ -276,8 +298,9 @@ def _hash(files: tuple[Path, ...]) -> str:
 
 @functools.cache
 def _data_hash(path: Path) -> str:
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-    return sha256(canonical([[p.relative_to(path.parent).as_posix(), sha256_file(p)] for p in files if p.exists()]))
+    found = path.rglob("*") if path.is_dir() else [path]
+    files = sorted(p for p in found if p.is_file() and not p.name.startswith("."))
+    return sha256(canonical([[p.relative_to(path.parent).as_posix(), sha256_file(p)] for p in files]))
 
 
 def parse(cfg: str) -> dict:

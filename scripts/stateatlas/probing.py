@@ -37,5 +37,11 @@ def measure_base(sequences: Sequences, lengths: list[int]) -> Iterator[tuple[dic
         features = {split: position_token(values, vocabulary) for split, values in tokens.items()}
         for target in sequences.targets():
             probe = fit(features["fit"], sequences.get("fit", length, target))
-            row = {"length": length, "site": -1, "target": target, "control": "position_token", "tokens": length}
+            row = {
+                "length": length,
+                "site": -1,
+                "target": target,
+                "control": "position_token",
+                "tokens": length,
+            }
             yield row, probe.right(features["test"], sequences.get("test", length, target))

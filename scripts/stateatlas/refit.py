@@ -9,7 +9,10 @@ from stateatlas.subspaces import probe_subspaces, random_subspaces
 
 
 def measure(
-    probe: Probe, fit_set: tuple[np.ndarray, np.ndarray], test_set: tuple[np.ndarray, np.ndarray], rng: np.random.Generator
+    probe: Probe,
+    fit_set: tuple[np.ndarray, np.ndarray],
+    test_set: tuple[np.ndarray, np.ndarray],
+    rng: np.random.Generator,
 ) -> Iterator[tuple[dict, np.ndarray]]:
     """Yield (identity, right tokens per sequence) of the probe before and after a subspace is taken out.
 

@@ -7,7 +7,7 @@ import yaml
 
 from stateatlas import tables
 from stateatlas.canonical import ROOT
-from stateatlas.settings import per_task
+from stateatlas.sizes import per_task
 
 REFERENCE = ROOT / "docs" / "reference" / "workstation" / "encoding" / "tables"
 

@@ -4,7 +4,11 @@ import numpy as np
 
 
 def bootstrap(
-    sums: np.ndarray, counts: np.ndarray | float, generator: np.random.Generator, draws: int, confidence: float = 0.95
+    sums: np.ndarray,
+    counts: np.ndarray | float,
+    generator: np.random.Generator,
+    draws: int,
+    confidence: float = 0.95,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Percentile bootstrap of means over tokens, clustered by sequence.
 
@@ -45,7 +49,13 @@ def with_halves(rows: list[dict], right: np.ndarray, generator: np.random.Genera
         for row, counts, lo, hi, per in zip(rows, part, low, high, tokens, strict=True):
             known = {key: value for key, value in row.items() if key != "tokens"}
             result.append(
-                {"half": half, "metric": "accuracy", "low": lo / per, "high": hi / per, "n": int(per * part.shape[1])}
+                {
+                    "half": half,
+                    "metric": "accuracy",
+                    "low": lo / per,
+                    "high": hi / per,
+                    "n": int(per * part.shape[1]),
+                }
                 | known
                 | {"value": counts.sum() / (per * part.shape[1])}
             )

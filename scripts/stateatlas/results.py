@@ -116,14 +116,14 @@ def sizes(settings: dict) -> list[dict]:
     for key, (name, full) in _PROTOCOL.items():
         if key not in settings:
             continue
-        numbers = _numbers(settings[key], settings["tasks"])
+        numbers = per_task(settings[key], settings["tasks"])
         if min(numbers.values()) < full:
             fewer.append({"name": name, "protocol": full, "ours": _written(numbers)})
     return fewer
 
 
-def _numbers(value, tasks: list[str]) -> dict[str, int]:
-    """A setting as a number per task; of a list its length counts."""
+def per_task(value, tasks: list[str]) -> dict[str, int]:
+    """A setting as a number per task (a mapping may have a `default`); of a list its length counts."""
     if isinstance(value, dict):
         return {task: value.get(task, value.get("default")) for task in tasks}
     return dict.fromkeys(tasks, len(value) if isinstance(value, (list, tuple)) else value)

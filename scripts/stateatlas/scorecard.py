@@ -12,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from stateatlas.names import label, ordered, spelled
-from stateatlas.results import DESCRIPTIVE, accuracy_tables, reference_cells, sizes, solve_rates
+from stateatlas.results import DESCRIPTIVE, accuracy_tables, per_task, reference_cells, sizes, solve_rates
 
 SEVERAL = 4  # so many values of a claim are listed in the first table; more are summed up there
 
@@ -108,7 +108,7 @@ def _conditions(part) -> Iterator[tuple[str, str | list]]:
 
 def _run(settings: dict, run: dict) -> dict:
     """What the two sentences at the top need."""
-    lengths = sorted(set(settings["train_length"].values()))
+    lengths = sorted(set(per_task(settings["train_length"], settings["tasks"]).values()))
     return {
         "tasks": ", ".join(label(name) for name in settings["tasks"]),
         "architectures": ", ".join(label(name) for name in settings["architectures"]),
@@ -139,7 +139,7 @@ def verdict(text: str) -> dict:
 def _claim(entry: dict, claims: pd.DataFrame, figures: dict[str, Path]) -> dict:
     """A claim of the file with its row in sum, its atoms and the verdict on its control."""
     rows = claims[claims["claim"] == entry["id"]]
-    total, atoms = _in_sum(rows, entry["id"]), rows[rows["atom"] >= 0].sort_values("atom")
+    total, atoms = _in_sum(rows, entry["id"]), rows[rows["atom"] >= 0].sort_values("atom").to_dict("records")
     revision = entry.get("revision")
     if revision:
         other = claims[claims["claim"] == revision.get("claim")]
@@ -147,8 +147,8 @@ def _claim(entry: dict, claims: pd.DataFrame, figures: dict[str, Path]) -> dict:
         revision = {"text": revision["text"], "claim": revision.get("claim"), "verdict": judged}
     return {
         **entry,
-        "atoms": [_atom(row) for row in atoms.to_dict("records")],
-        "ours": _ours(total, atoms.to_dict("records")),
+        "groups": [{**group, "rows": [_atom(row) for row in group["rows"]]} for group in _groups(atoms)],
+        "ours": _ours(total, atoms),
         "verdict": verdict(total["verdict"]),
         "reason": total["reason"],
         "revision": revision,
@@ -165,14 +165,20 @@ def _in_sum(rows: pd.DataFrame, claim: str) -> dict:
     return total.iloc[0].to_dict()
 
 
+def _groups(atoms: list[dict]) -> list[dict]:
+    """Atoms of one metric and bound stand together, so that neither is said again in every row."""
+    groups: dict[tuple, list[dict]] = {}
+    for row in atoms:
+        groups.setdefault((spelled(row["metric"]), row["bound"]), []).append(row)
+    return [{"metric": metric, "bound": bound, "rows": rows} for (metric, bound), rows in groups.items()]
+
+
 def _atom(row: dict) -> dict:
-    return {
-        **row,
-        "cell": spelled(row["cell"]),
-        "metric": spelled(row["metric"]),
-        "measured": measured(row),
-        "verdict": verdict(row["verdict"]),
-    }
+    """A row of the evidence; of its reason what value and verdict do not say already."""
+    parts = [part for part in row["reason"].split("; ") if part and part not in row["verdict"]]
+    reason = "; ".join(part for part in parts if not part.startswith("descriptive ("))
+    shown = {"cell": spelled(row["cell"]), "n": row["n"], "reason": spelled(reason)}
+    return {**shown, "measured": measured(row), "verdict": verdict(row["verdict"])}
 
 
 def measured(row: dict) -> dict | None:
@@ -193,17 +199,22 @@ def number(value: float) -> str:
 
 
 def _ours(total: dict, atoms: list[dict]) -> list[dict]:
-    """The lines in the column "ours": every value where they are few, else how many hold and their range."""
+    """The lines in the column "this run": every value where they are few, else a summary for every bound."""
     shown = (
         [total] if math.isfinite(total["value"]) else [row for row in atoms if math.isfinite(row["value"])]
     )
     if len(shown) <= SEVERAL:
         return [{"cell": spelled(row["cell"]) if len(shown) > 1 else "", **measured(row)} for row in shown]
-    counts = _tally_words(row["verdict"] for row in atoms)
-    values = [row["value"] for row in shown]
-    span = f"values {number(min(values))} to {number(max(values))}"
-    text = "; ".join(f"{count} {word}" for word, count in counts.items())
-    return [{"cell": f"{len(atoms)} atoms: {text}", "value": span, "interval": "", "descriptive": False}]
+    return [_summary(**group) for group in _groups(atoms)]
+
+
+def _summary(metric: str, bound: str, rows: list[dict]) -> dict:
+    """Many atoms of one metric and bound in a line: how many have which verdict, and the range of values."""
+    counts = _tally_words(row["verdict"] for row in rows)
+    words = "; ".join(f"{count} {word}" for word, count in counts.items())
+    values = [row["value"] for row in rows if math.isfinite(row["value"])]
+    span = f"{number(min(values))} to {number(max(values))}" if values else ""
+    return {"cell": f"{metric} {bound}: {words}", "value": span, "interval": "", "descriptive": False}
 
 
 def _tally_words(verdicts) -> dict[str, int]:

@@ -151,7 +151,8 @@ class Selection:
         if column == "length" and isinstance(wanted, str):
             if wanted == "all":
                 return frame["length"].notna()
-            training = frame["task"].map(self._tables.training_lengths(self.term["table"]))
+            # As numbers even without rows, where the map of no names is a column of no names.
+            training = frame["task"].map(self._tables.training_lengths(self.term["table"])).astype(float)
             return frame["length"] > training if wanted == "longer" else frame["length"] == training
         return frame[column] == wanted
 

@@ -8,7 +8,9 @@ from safetensors.numpy import load_file, save_file
 from stateatlas.seeds import stream
 
 
-def draw(task, name: str, root: int, train_length: int, lengths: list[int], sizes: dict[str, int]) -> dict[str, np.ndarray]:
+def draw(
+    task, name: str, root: int, train_length: int, lengths: list[int], sizes: dict[str, int]
+) -> dict[str, np.ndarray]:
     """Draw all sets; no sequence stands in two of them.
 
     sizes: sequences of `validation`, `fit` and `test`. Returns `validation/<length>/tokens`, `fit/<length>/<target>`
@@ -38,7 +40,9 @@ def _unseen(task, rng: np.random.Generator, n: int, length: int, seen: set[bytes
                 rows.append(row)
         if len(rows) == n:
             return np.stack(rows)
-    raise ValueError(f"fewer than {n} new sequences of length {length}: lower validation, fit and test, or train longer")
+    raise ValueError(
+        f"fewer than {n} new sequences of length {length}: lower validation, fit and test, or train longer"
+    )
 
 
 class Sequences:

@@ -1,121 +1,228 @@
 """From config.yaml to the checked settings of one scale. Every mistake is found here, before any job starts."""
 
-import difflib
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import jsonschema
 import yaml
 
-PACKAGE = Path(__file__).parent
-SCHEMA = PACKAGE.parent.parent / "rules" / "schemas" / "config.schema.yaml"
-FORMS = {"stock": {"mlp_width": 0}, "nope": {"positions": False}}  # suffixes of an architecture's name
+from stateatlas.possible import nearest, problems
+
+SCHEMA = Path(__file__).parents[2] / "rules" / "schemas" / "config.schema.yaml"
+KINDS = {
+    "array": "a list such as [a, b] is needed",
+    "object": "keys with values are needed",
+    "integer": "a whole number is needed",
+    "number": "a number is needed",
+    "boolean": "true or false is needed",
+    "string": "text is needed",
+}
+LIMITS = {
+    "minimum": "at least {} is needed",
+    "maximum": "at most {} is possible",
+    "exclusiveMinimum": "more than {} is needed",
+    "exclusiveMaximum": "less than {} is needed",
+    "multipleOf": "a multiple of {} is needed",
+    "minItems": "at least {} of them needed",
+    "maxItems": "at most {} of them possible",
+}
 
 
 class ConfigError(Exception):
-    """A mistake in the config; the message names the key, its value and the remedy."""
+    """A mistake in the config; the message names file or option, key, value and remedy."""
 
 
-def resolve(config: dict, schema: Path = SCHEMA) -> dict:
-    """Return the settings of `config["scale"]`: defaults, then the scale, then top-level keys.
+def read(path: Path) -> dict:
+    """Return the content of a config file.
 
     Raises
     ------
     ConfigError
-        With one message that names file, key, value and remedy.
+        If it cannot be read, is not YAML or does not hold keys; the message names file and line.
     """
-    rules = yaml.safe_load(Path(schema).read_text())
-    sizes = rules["$defs"]["sizes"]["properties"]
-    overrides = {key: value for key, value in config.items() if key in sizes}
-    base = {key: value for key, value in config.items() if key not in overrides}
-    _unknown_keys(base, rules)
-    _valid(base, rules, "")
-    if config["scale"] not in config["scales"]:
-        raise ConfigError(f"config.yaml: scale is {config['scale']!r}, but `scales` has no such entry; add it")
-    _valid({"defaults": overrides}, {**rules, "required": []}, "top level: ")
-    settings = {key: config[key] for key in ("scale", "studies", "root_seed", "backend")}
-    for layer in (config["defaults"], config["scales"][config["scale"]], overrides):
-        settings |= layer
-    _complete(settings, sizes)
-    _possible(settings)
+    try:
+        content = yaml.load(Path(path).read_text(encoding="utf-8"), _Loader)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); put it back") from None
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{path}{line}: not YAML ({getattr(error, 'problem', None) or error}); mend it") from None
+    if not isinstance(content, dict):
+        what = "it is empty" if content is None else "it holds no keys"
+        raise ConfigError(f"{path}: {what}; write lines of `key: value`")
+    return content
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML that refuses a key that stands twice, where PyYAML silently takes the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        keys = []
+        for inner, _ in node.value:
+            key = inner.value if inner.tag.endswith(":merge") else self.construct_object(inner, deep=True)
+            if key in keys:
+                raise yaml.MarkedYAMLError(problem=f"the key {key} stands twice", problem_mark=inner.start_mark)
+            keys.append(key)
+        return super().construct_mapping(node, deep)
+
+
+def merged(*layers: Mapping) -> dict:
+    """Return dicts laid over each other, the last on top; dicts inside them too."""
+    result: dict = {}
+    for layer in layers:
+        for key, value in layer.items():
+            below = result.get(key) if isinstance(result.get(key), Mapping) else {}
+            result[key] = merged(below, value) if isinstance(value, Mapping) else value
+    return result
+
+
+def resolve(config: dict, given: dict[str, Mapping] | None = None, schema: Path = SCHEMA) -> dict:
+    """Return the settings of `config["scale"]`: defaults, then the scale, then top-level keys.
+
+    `given` holds, by name, what was merged into config.yaml to make `config`, the last on top: messages say where
+    a value comes from.
+
+    Raises
+    ------
+    ConfigError
+        With one message that names file or option, key, value and remedy.
+    """
+    return _Config(config, given or {}, read(schema)).settings()
+
+
+class _Config:
+    """A config on its way to settings; `layers` are the parts that they come from, the last on top."""
+
+    def __init__(self, config: dict, given: dict[str, Mapping], rules: dict):
+        self.config, self.given, self.rules = config, given, rules
+        self.sizes, self.recipe = (rules["$defs"][name]["properties"] for name in ("sizes", "recipe"))
+        self.layers: dict[str, Mapping] = {}
+
+    def settings(self) -> dict:
+        top = {key: value for key, value in self.config.items() if key in self.sizes}
+        for path, value in _leaves(self.config):
+            if isinstance(value, float) and not math.isfinite(value):
+                raise self.wrong(path, value, "a finite number is needed")
+        self.check({key: value for key, value in self.config.items() if key not in top}, self.rules)
+        self.check(top, {"$ref": "#/$defs/sizes", "$defs": self.rules["$defs"]})
+        scale, scales = self.config["scale"], self.config["scales"]
+        if scale not in scales:
+            raise self.wrong(["scale"], scale, f"there are no sizes for it: add scales.{scale}")
+        self.layers = {"defaults": self.config["defaults"], f"scales.{scale}": scales[scale], "": top}
+        settings = {key: self.config[key] for key in self.rules["required"] if key not in ("defaults", "scales")}
+        settings |= _exact(merged(*self.layers.values()), {"$ref": "sizes"}, self.rules["$defs"])
+        missing = [key for key in self.sizes if key not in settings]
+        missing = missing or [f"training.{key}" for key in self.recipe if key not in settings["training"]]
+        if missing:
+            raise ConfigError(f"config.yaml: {missing[0]} is not set; add it under defaults or scales.{scale}")
+        for path, remedy in problems(settings):
+            raise self.wrong(self.origin(path), _at(settings, path), remedy)
+        return settings
+
+    def origin(self, path: list) -> list:
+        """Return where the config sets the setting at `path`."""
+        name = next((name for name, layer in reversed(self.layers.items()) if _holds(layer, path)), "")
+        return [*filter(None, name.split(".")), *path]
+
+    def source(self, path: list) -> str:
+        """Return the file or option that sets the key at `path`."""
+        return next((name for name, part in reversed(self.given.items()) if _holds(part, path)), "config.yaml")
+
+    def wrong(self, path: list, value: object, remedy: str) -> ConfigError:
+        shown = repr(value) if len(repr(value)) < 80 else f"{repr(value)[:76]}..."
+        return ConfigError(f"{self.source(path)}: {_place(path)} is {shown}; {remedy}")
+
+    def check(self, part: dict, rules: dict) -> None:
+        for error in sorted(_Validator(rules).iter_errors(part), key=lambda error: [*map(str, error.absolute_path)]):
+            raise self.explain(error)
+
+    def explain(self, error: jsonschema.ValidationError) -> ConfigError:
+        path, value, asked = list(error.absolute_path), error.instance, error.validator_value
+        if error.validator == "additionalProperties":
+            known = [*error.schema["properties"], *([] if path else self.sizes)]
+            wrong = next(key for key in value if key not in known)
+            where = f" under {_place(path)}" if path else ""
+            source = self.source([*path, wrong])
+            return ConfigError(f"{source}: unknown key {wrong!r}{where}; {self.hint(wrong, known)}")
+        if error.validator == "required":
+            missing = next(key for key in asked if key not in value)
+            return ConfigError(f"config.yaml: {missing} is not set; add it")
+        if error.validator == "uniqueItems":
+            twice = next(entry for i, entry in enumerate(value) if entry in value[:i])
+            return self.wrong(path, value, f"{twice!r} stands twice: take one out")
+        if error.validator == "enum":
+            return self.wrong(path, value, nearest(value, asked))
+        if error.validator == "type":
+            return self.wrong(path, value, self.kind(path, value, asked))
+        return self.wrong(path, value, LIMITS[error.validator].format(asked))
+
+    def hint(self, key: object, known: list) -> str:
+        """Say where a key belongs that stands in the wrong place, or which one may be meant."""
+        if key in self.recipe:
+            return "it belongs under training"
+        return "it belongs under defaults, a scale or at the top level" if key in self.sizes else nearest(key, known)
+
+    def kind(self, path: list, value: object, asked: str) -> str:
+        if asked in ("integer", "number") and isinstance(value, str) and _is_number(value):
+            if self.source(path) == "--config" and len(path) > 1:
+                return "--config takes what stands in braces or lists as text: put it in a file for --configfile"
+            return "that is text: write it without quotes, and 1.0e-3 for 1e-3"
+        if asked == "integer" and isinstance(value, float):
+            return "a whole number without a point or an exponent is needed"
+        return ("it is empty: " if value is None else "") + KINDS[asked]
+
+
+# 2.0 is no whole number here: `range` would not take it.
+_Validator = jsonschema.validators.extend(
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int),
+)
+
+
+def _place(path: list) -> str:
+    return ".".join(map(str, path))
+
+
+def _leaves(value: object, path: tuple = ()) -> Iterator[tuple[list, object]]:
+    if isinstance(value, Mapping | list):
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _leaves(inner, (*path, key))
+    else:
+        yield list(path), value
+
+
+def _holds(part: object, path: list) -> bool:
+    for key in path:
+        if not isinstance(part, Mapping):
+            return True  # inside a list
+        if key not in part:
+            return False
+        part = part[key]
+    return True
+
+
+def _at(settings: dict, path: list) -> object:
+    for key in path:
+        settings = settings[key]
     return settings
 
 
-def per_task(setting: dict, task: str) -> int:
-    """Return a per-task setting's value for `task`."""
-    return setting.get(task, setting.get("default"))
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
-def recipe(settings: dict, task: str) -> dict:
-    """Return the training recipe of a task: the common one, with what the task changes."""
-    return {**settings["training"], **settings["training_by_task"].get(task, {})}
-
-
-def lengths(settings: dict, task: str) -> list[int]:
-    """Return the evaluation lengths of a task, the training length first."""
-    length = per_task(settings["train_length"], task)
-    return sorted({length, *(round(length * factor) for factor in settings["length_factors"])})
-
-
-def architecture(name: str) -> tuple[str, dict]:
-    """Split an architecture's name into its module and what its form changes: `mamba-stock`, `transformer-nope`."""
-    module, _, form = name.partition("-")
-    return module, dict(FORMS[form]) if form else {}
-
-
-def _unknown_keys(config: dict, rules: dict) -> None:
-    known = [*rules["properties"], *rules["$defs"]["sizes"]["properties"]]
-    for key in config:
-        if key not in rules["properties"]:
-            raise ConfigError(f"config.yaml: unknown key {key!r}{_nearest(key, known)}")
-
-
-def _nearest(name: object, known: list[str]) -> str:
-    match = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
-    return f"; did you mean {match[0]!r}?" if match else f"; known are {', '.join(map(str, known))}"
-
-
-def _valid(config: dict, rules: dict, where: str) -> None:
-    errors = sorted(jsonschema.Draft202012Validator(rules).iter_errors(config), key=lambda e: list(map(str, e.path)))
-    for error in errors:
-        place = where + ".".join(map(str, error.absolute_path))
-        raise ConfigError(f"config.yaml: {_explain(error, place)}")
-
-
-def _explain(error: jsonschema.ValidationError, place: str) -> str:
-    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
-        known = list(error.schema.get("properties", {}))
-        wrong = next((key for key in error.instance if key not in known), "?")
-        return f"unknown key {wrong!r} under {place or 'the top level'}{_nearest(wrong, known)}"
-    if error.validator == "required":
-        return f"{error.message}{f' under {place}' if place else ''}; add it"
-    if error.validator == "enum":
-        return f"{place} is {error.instance!r}{_nearest(error.instance, error.validator_value)}"
-    if error.validator == "type" and error.validator_value in ("number", "integer") and isinstance(error.instance, str):
-        return f"{place} is the text {error.instance!r}, not a number; YAML reads 1e-3 as text, write 1.0e-3"
-    return f"{place} is {error.instance!r}: {error.message}"
-
-
-def _complete(settings: dict, sizes: dict) -> None:
-    for key in sizes:
-        if key not in settings:
-            raise ConfigError(f"config.yaml: {key} is set neither under defaults nor for scale {settings['scale']}; add it")
-
-
-def _possible(settings: dict) -> None:
-    known = {kind: sorted(p.stem for p in (PACKAGE / kind).glob("[a-z]*.py")) for kind in ("tasks", "blocks")}
-    known["blocks"] = [name for name in known["blocks"] if name != "step"]
-    for task in settings["tasks"]:
-        if task not in known["tasks"]:
-            raise ConfigError(f"config.yaml: tasks has {task!r}{_nearest(task, known['tasks'])}")
-        for key in ("train_length", "steps"):
-            if per_task(settings[key], task) is None:
-                raise ConfigError(f"config.yaml: {key} names neither {task!r} nor 'default'; add one")
-        length = per_task(settings["train_length"], task)
-        if length < 12:
-            raise ConfigError(f"config.yaml: train_length of {task} is {length}; at least 12, or every prefix is seen")
-        if recipe(settings, task)["curriculum"] > length:
-            raise ConfigError(f"config.yaml: curriculum of {task} starts beyond its train_length of {length}; lower it")
-    for name in settings["architectures"]:
-        module, _, form = name.partition("-")
-        if module not in known["blocks"] or (form and form not in FORMS):
-            raise ConfigError(f"config.yaml: architectures has {name!r}{_nearest(name, known['blocks'])}")
+def _exact(value: object, rule: dict, known: dict) -> object:
+    """Return numbers as floats where the schema says number: 1 and 1.0 are one setting, and so one cfg."""
+    if "$ref" in rule:
+        rule = known[rule["$ref"].rsplit("/", 1)[-1]]
+    if isinstance(value, Mapping):
+        inner = rule.get("properties", {})
+        return {key: _exact(v, inner.get(key) or rule["additionalProperties"], known) for key, v in value.items()}
+    if isinstance(value, list):
+        return [_exact(v, rule["items"], known) for v in value]
+    return float(value) if rule.get("type") == "number" else value

@@ -1,4 +1,4 @@
-"""Intervals: over seeds, over the sequences of one model, of shares, and Holm's correction.
+"""Intervals over seeds and of shares, and Holm's correction.
 
 Every interval is two-sided, at 95 % unless asked otherwise.
 """
@@ -12,7 +12,6 @@ import numpy as np
 from scipy import stats
 
 CONFIDENCE = 0.95
-DRAWS = 2000
 
 
 @dataclass(frozen=True)
@@ -80,36 +79,6 @@ def wilson(successes: int, trials: int, confidence: float = CONFIDENCE) -> Inter
     value = share.statistic
     error = float(np.sqrt(value * (1 - value) / trials))
     return Interval(value, limits.low, limits.high, trials, error, np.inf)
-
-
-def bootstrap(
-    sums: np.ndarray,
-    counts: np.ndarray,
-    generator: np.random.Generator,
-    draws: int = DRAWS,
-    confidence: float = CONFIDENCE,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile bootstrap of means over tokens, clustered by sequence.
-
-    sums: (..., sequences), the sum of the measured value over the tokens of each sequence (correct
-    tokens, say); leading axes are different measurements on the same sequences. counts: tokens per
-    sequence, broadcast against `sums`; 1 when `sums` holds one value a sequence. Returns low and high,
-    each of the leading shape.
-
-    All measurements share their resamples, as matrix products: scipy.stats.bootstrap would draw anew for
-    each of the thousands of rows of an ablation table.
-    """
-    sums = np.asarray(sums, dtype=float)
-    counts = np.broadcast_to(np.asarray(counts, dtype=float), sums.shape)
-    sequences = sums.shape[-1]
-    if sequences < 2:
-        raise ValueError(f"a bootstrap over sequences needs 2 or more, got {sequences}")
-    # How often each sequence is drawn: (draws, sequences).
-    times = generator.multinomial(sequences, np.full(sequences, 1 / sequences), size=draws).astype(float)
-    means = (sums @ times.T) / (counts @ times.T)  # (..., draws)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, [tail, 1 - tail], axis=-1)
-    return low, high
 
 
 def jackknife(

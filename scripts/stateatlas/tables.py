@@ -60,5 +60,7 @@ def read(path: Path, name: str) -> pd.DataFrame:
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path}: not a readable table ({error}); delete it and run again") from error
     if columns.column_names != SCHEMAS[name]:
-        raise ValueError(f"{path}: columns {columns.column_names} are not those of table {name}; delete it and run again")
+        raise ValueError(
+            f"{path}: columns {columns.column_names} are not those of table {name}; delete it and run again"
+        )
     return columns.to_pandas()

@@ -66,7 +66,7 @@ class Batches:
         """Return the (batch, length) int64 tokens of one step."""
         rng = stream(self.root, *self.names, "batch", step)
         tokens = self.task.sample(rng, self.recipe.batch, length)
-        while len(seen := [i for i, row in enumerate(tokens.astype(np.uint8)) if row.tobytes() in self.held_out]):
+        while seen := [i for i, row in enumerate(tokens.astype(np.uint8)) if row.tobytes() in self.held_out]:
             tokens[seen] = self.task.sample(rng, len(seen), length)
         return tokens
 
@@ -186,4 +186,3 @@ def train(trainer: Trainer, checkpoint: Checkpoint, every: float, to_cap: bool) 
                 f"{known[-1]:.4f}" if known else "not measured yet", rate * (trainer.recipe.steps - trainer.step),
             )  # fmt: skip
             told = now
-

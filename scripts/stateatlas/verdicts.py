@@ -80,11 +80,12 @@ def _keep_together(findings: list[Finding], column: str) -> None:
     broken: dict[object, str] = {}
     for finding in findings:
         if finding.missing:
-            broken.setdefault(finding.cell.get(column), finding.label)
+            broken.setdefault(finding.cell.get(column, "present"), finding.label)
     for finding in findings:
-        key = finding.cell.get(column)
-        if key in broken and not finding.missing and not finding.by_construction:
-            finding.missing = f"counts only with {broken[key]}"
+        # A word that stands for nothing is missing for everybody.
+        partner = broken.get(finding.cell.get(column)) or broken.get("present")
+        if partner and not finding.missing and not finding.by_construction:
+            finding.missing = f"counts only with {partner}"
 
 
 def _sum_verdict(claim: dict, findings: list[Finding], verdicts: list[str]) -> str:
@@ -147,7 +148,9 @@ def _sum_reason(findings: list[Finding], verdicts: list[str]) -> str:
     if 0 < fewest < evidence.FEW_SEEDS:
         parts.append(evidence.descriptive(fewest))
     if missing:
-        parts.append(f"{len(missing)} of {len(findings)} not evaluable: {_few(list(dict.fromkeys(missing)))}")
+        # When nothing could be judged, the verdict itself says why.
+        why = f": {_few(list(dict.fromkeys(missing)))}" if parts[0] else ""
+        parts.append(f"{len(missing)} of {len(findings)} not evaluable{why}")
     return "; ".join(part for part in parts if part)
 
 

@@ -22,7 +22,7 @@ SHOWN = 20  # lines of detail, and of folders in the advice
 
 @dataclass(frozen=True)
 class Finding:
-    """One expected result: its rule, its folder seen from the working directory, its state and why."""
+    """One expected result: its rule, its folder seen from the working directory, state and why."""
 
     rule: str
     folder: Path
@@ -31,10 +31,10 @@ class Finding:
 
 
 def main(arguments: list[str], root: Path) -> int:
-    """Print the comparison; return 0 if every result is today's, 1 if not, 2 if it cannot be told."""
+    """Print the comparison; return 0 if every result is today's, 1 if not, 2 if that cannot be told."""
     parser = argparse.ArgumentParser(prog="./reproduce verify", description=__doc__.splitlines()[0])
     parser.add_argument("--config", "-C", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--configfile", "--configfiles", nargs="+", action="extend", default=[], metavar="FILE")
+    parser.add_argument("--configfile", nargs="+", action="extend", default=[], metavar="FILE")
     parser.add_argument("--directory", "-d", type=Path, default=root, help="where results/ is")
     asked = parser.parse_args(arguments)
     from snakemake_interface_common.exceptions import WorkflowError
@@ -43,7 +43,10 @@ def main(arguments: list[str], root: Path) -> int:
 
     try:
         plan = todays_plan(read_config(root, asked.configfile, asked.config))
-    except (ConfigError, WorkflowError, ValueError, OSError) as error:
+    except OSError as error:
+        print(f"reproduce verify: {error.filename}: {error.strerror}")
+        return 2
+    except (ConfigError, WorkflowError, ValueError) as error:
         print(f"reproduce verify: {error}")
         return 2
     findings = compare(plan, asked.directory)
@@ -66,16 +69,14 @@ def read_config(root: Path, files: list | None = None, entries: list[str] | None
 
 
 def todays_plan(config: dict):
-    """Return the plan of a config, with the same backend that the Snakefile would choose."""
-    from stateatlas import compiler
+    """Return the plan of a config, with the backend that the Snakefile would choose on this machine."""
+    from stateatlas import backend
     from stateatlas.plan import Plan
     from stateatlas.settings import resolve
 
     settings = resolve(config)
-    backend = settings["backend"]
-    if backend == "auto":
-        backend = "compiled" if compiler.available() else "torch"
-    return Plan(settings, backend)
+    gpu = bool(settings["gpu"] and backend.local_gpus())
+    return Plan(settings | {"backend": backend.resolve(settings["backend"], gpu)})
 
 
 def compare(plan, workdir: Path) -> list[Finding]:
@@ -86,7 +87,7 @@ def compare(plan, workdir: Path) -> list[Finding]:
     """
     return [
         judge(rule, json.loads(plan.cfg(rule, wildcards)), Path(workdir, path), workdir)
-        for rule, wildcards, path in plan.expected()
+        for rule, wildcards, path in reversed(plan.expected())  # from the data to the report
     ]
 
 
@@ -159,25 +160,29 @@ def describe(findings: list[Finding], others: list[Path], arguments: list[str]) 
     lines = [f"{'rule':{width}}" + "".join(f"{state:>9}" for state in STATES)]
     lines += [f"{rule:{width}}" + "".join(f"{count[rule, state]:9}" for state in STATES) for rule in rules]
     wrong = [finding for finding in findings if finding.state != "ok"]
+    # What is only behind something else that changed comes last.
     told = [finding for finding in wrong if finding.why]
+    told.sort(key=lambda finding: finding.why == "upstream")
     lines += [""] * bool(told)
     lines += [f"{finding.state}: {finding.folder}: {finding.why}" for finding in told[:SHOWN]]
     lines += [f"... and {len(told) - SHOWN} more"] * (len(told) > SHOWN)
     if others:
         lines += ["", f"{len(others)} more belong to another config (seeds, tasks) and are not used."]
-    return "\n".join([*lines, "", advice(wrong, len(findings), arguments)])
+    return "\n".join([*lines, "", advice(findings, arguments)])
 
 
-def advice(wrong: list[Finding], total: int, arguments: list[str]) -> str:
+def advice(findings: list[Finding], arguments: list[str]) -> str:
     """Return the command that puts things right."""
     command = shlex.join(["./reproduce", *arguments])
+    wrong = [finding for finding in findings if finding.state != "ok"]
     if not wrong:
-        return f"All {total} results belong to today's code and config."
-    if all(finding.state == "missing" and not finding.why for finding in wrong):
-        return f"{len(wrong)} of {total} results have not been made. To make them: {command}"
-    # Forced by name: without Snakemake's metadata it cannot see for itself what is stale.
+        return f"All {len(findings)} results belong to today's code and config."
+    if all(finding.state == "missing" or finding.rule in TEMPORARY for finding in findings):
+        return f"Nothing has been made yet. To make it: {command}"
+    # Forced by name: Snakemake does not miss what nothing asks for, and without its metadata it cannot see
+    # what is stale.
     forced = [str(finding.folder / "manifest.json") for finding in wrong]
     if len(forced) > SHOWN:
         forced = list(dict.fromkeys(finding.rule for finding in wrong))
     redo = f"{command} --forcerun {shlex.join(forced)}"
-    return f"{len(wrong)} of {total} results are not today's. To make them again:\n{redo}"
+    return f"{len(wrong)} of {len(findings)} results are not today's. To make them again:\n{redo}"

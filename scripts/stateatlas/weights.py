@@ -13,7 +13,10 @@ def save(model: ResidualModel, folder: Path) -> None:
     """Write the model's shape and weights."""
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(asdict(model.shape), indent=1, sort_keys=True) + "\n")
-    save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, folder / "model.safetensors")
+    save_file(
+        {name: tensor.contiguous() for name, tensor in model.state_dict().items()},
+        folder / "model.safetensors",
+    )
 
 
 def load(folder: Path) -> ResidualModel:

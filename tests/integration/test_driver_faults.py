@@ -1,4 +1,4 @@
-"""Runs that are killed, interrupted or in each other's way, with a toy workflow in a folder named with care."""
+"""Runs that are killed, interrupted or in each other's way: a toy workflow in a folder named with care."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from stateatlas import driver
 
 # Each job says that it runs (and counts its Ctrl-Cs), then waits until the test lets it go on.
@@ -85,11 +86,13 @@ def child(run: subprocess.Popen) -> psutil.Process:
     return psutil.Process(run.pid).children()[0]
 
 
-def finish(toy: Path, *arguments: str) -> subprocess.CompletedProcess:
-    """Let jobs go on and run the same command to its end."""
+def finish(run: subprocess.Popen, toy: Path) -> str:
+    """Let the job of a run go on, check that the run ends well, and return what it printed."""
     (toy / "go").touch()
-    line, output = command(toy, *arguments), {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    return subprocess.run(line, cwd=toy, text=True, check=False, **output)
+    code, log = run.wait(timeout=60), (toy / "log").read_text()
+    assert code == 0, log
+    assert (toy / "second.txt").read_text() == "made by one job\n"
+    return log
 
 
 def test_after_kill_9_of_the_driver_the_same_command_goes_on(toy):
@@ -100,12 +103,11 @@ def test_after_kill_9_of_the_driver_the_same_command_goes_on(toy):
     wait_for(lambda: not snakemake.is_running())
     assert (toy / ".snakemake" / "locks").exists()
     assert orphan.is_running()
-    done = finish(toy)
-    assert done.returncode == 0, done.stdout
-    assert "process(es) left running by a killed run" in done.stdout
-    assert f"no longer alive (process {run.pid}, " in done.stdout
+    again = start(command(toy), toy)
     assert not orphan.is_running()
-    assert (toy / "second.txt").read_text() == "made by one job\n"
+    told = finish(again, toy)
+    assert "left running by a killed run" in told
+    assert f"no longer alive (process {run.pid}, " in told
 
 
 def test_after_kill_9_of_snakemake_the_driver_ends_the_jobs_and_the_same_command_goes_on(toy):
@@ -115,8 +117,7 @@ def test_after_kill_9_of_snakemake_the_driver_ends_the_jobs_and_the_same_command
     assert run.wait(timeout=20) == 128 + signal.SIGKILL
     assert "Snakemake was ended by SIGKILL; the same command goes on from there" in (toy / "log").read_text()
     assert not orphan.is_running()
-    assert finish(toy).returncode == 0
-    assert (toy / "second.txt").exists()
+    finish(start(command(toy), toy), toy)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
@@ -127,7 +128,7 @@ def test_one_interrupt_reaches_every_process_once_and_ends_cleanly(toy, number):
     assert (toy / "interrupts").read_text() == "x"
     assert not (toy / ".snakemake" / "locks").exists()
     assert not (toy / ".reproduce.lock").read_text()
-    assert not (toy / "first.txt").exists()
+    finish(start(command(toy), toy), toy)
 
 
 def test_sigterm_lets_running_jobs_finish_and_starts_no_more(toy):
@@ -148,8 +149,7 @@ def test_a_second_run_is_refused_but_may_look(toy):
     look = subprocess.run(command(toy, "-n"), capture_output=True, text=True, check=False)
     assert look.returncode == 0
     assert json.loads((toy / ".reproduce.lock").read_text())["pid"] == run.pid
-    (toy / "go").touch()
-    assert run.wait(timeout=30) == 0
+    finish(run, toy)
 
 
 def test_a_plain_snakemake_is_refused_while_it_lives_and_cleared_when_it_is_dead(toy):
@@ -160,12 +160,11 @@ def test_a_plain_snakemake_is_refused_while_it_lives_and_cleared_when_it_is_dead
     assert (toy / ".snakemake" / "locks").exists()
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
-    done = finish(toy)
-    assert done.returncode == 0, done.stdout
-    assert "cleared the lock of a Snakemake that is no longer alive." in done.stdout
+    told = finish(start(command(toy), toy), toy)
+    assert "cleared the lock of a Snakemake that is no longer alive." in told
 
 
 def test_the_exit_code_is_snakemakes(toy):
-    assert finish(toy, "broken").returncode == 1
-    assert finish(toy, "no_such_target").returncode == 1
+    for target in ("broken", "no_such_target"):
+        assert subprocess.run(command(toy, target), capture_output=True, check=False).returncode == 1
     assert not (toy / ".reproduce.lock").read_text()

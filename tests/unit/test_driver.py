@@ -16,8 +16,13 @@ DEFAULTS = ["--snakefile", str(driver.ROOT / "Snakefile"), "--directory", str(dr
 
 
 @pytest.fixture(autouse=True)
-def no_profile(monkeypatch):
+def profile(monkeypatch, tmp_path) -> Path:
+    """A default profile that says nothing about cores."""
     monkeypatch.delenv("SNAKEMAKE_PROFILE", raising=False)
+    profile = tmp_path / "profile.yaml"
+    profile.write_text("rerun-incomplete: true\n")
+    monkeypatch.setattr(driver, "DEFAULT_PROFILE", profile)
+    return profile
 
 
 @pytest.mark.parametrize(
@@ -35,6 +40,12 @@ def test_defaults_go_before_the_callers_arguments_which_stay_as_they_are(given):
 )  # fmt: skip
 def test_who_says_how_many_cores_is_not_overruled(given):
     assert driver.snakemake_options(given) == [*DEFAULTS, *given]
+
+
+@pytest.mark.parametrize("line", ["cores: 2\n", "jobs: 2\n"])
+def test_cores_in_the_default_profile_hold(profile, line):
+    profile.write_text(line)
+    assert driver.snakemake_options(["-n"]) == [*DEFAULTS, "-n"]
 
 
 def test_a_profile_of_the_users_brings_its_own_cores(monkeypatch):
@@ -142,7 +153,7 @@ def test_the_check_leaves_nothing_behind(tmp_path):
 @pytest.fixture
 def disks(monkeypatch):
     Disk = namedtuple("Disk", "mountpoint fstype")
-    mounts = [Disk("/", "ext4"), Disk("/home", "nfs4"), Disk("/home/me/local", "xfs"), Disk("/s", "fuse.sshfs")]
+    mounts = [Disk("/", "ext4"), Disk("/home", "nfs4"), Disk("/home/me/local", "xfs"), Disk("/s", "fuse.x")]
     monkeypatch.setattr(runlock.psutil, "disk_partitions", lambda all: mounts)
 
 
@@ -172,7 +183,7 @@ def started(monkeypatch):
     calls = []
     monkeypatch.chdir(driver.ROOT / "tests")
     monkeypatch.setattr(driver.os, "execv", lambda program, command: calls.append(command))
-    monkeypatch.setattr(driver.os, "chdir", lambda folder: calls.append(folder))
+    monkeypatch.setattr(driver.os, "chdir", calls.append)
     return calls
 
 
@@ -182,7 +193,7 @@ def started(monkeypatch):
         ([], ["-m", "not slow", "tests"]),
         (["--slow", "-x"], ["-x", "tests"]),
         (["-k", "unit"], ["-m", "not slow", "-k", "unit", "tests"]),
-        (["unit/test_driver.py::test_x"], ["-m", "not slow", f"{driver.ROOT}/tests/unit/test_driver.py::test_x"]),
+        (["unit/test_driver.py::a"], ["-m", "not slow", f"{driver.ROOT}/tests/unit/test_driver.py::a"]),
     ],
 )
 def test_tests_run_in_the_project_fast_ones_by_default(started, given, command):

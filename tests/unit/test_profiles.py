@@ -77,7 +77,14 @@ def test_best_site_is_the_earliest_within_half_a_point(accuracy, site):
 
 
 def probe_rows(run, accuracy, length=16, half="both", **more):
-    row = {"length": length, "target": "state", "control": "none", "half": half, "metric": "accuracy", "n": 100}
+    row = {
+        "length": length,
+        "target": "state",
+        "control": "none",
+        "half": half,
+        "metric": "accuracy",
+        "n": 100,
+    }
     row |= {"low": np.nan, "high": np.nan, **dict(zip(profiles.RUN, run, strict=True)), **more}
     return [{**row, "site": site, "value": value} for site, value in enumerate(accuracy)]
 
@@ -173,7 +180,10 @@ def test_undefined_profiles_have_no_r_but_a_best_site():
     [
         (lambda p, b: (p[p["control"] != "position_token"], b), "no position_token accuracy"),
         (lambda p, b: (p, b[b["seed"] != 1]), "no accuracy for encoding/parity/mamba/trained/1"),
-        (lambda p, b: (p[(p["half"] != "selection") | (p["seed"] != 1)], b), "lacks sites or seeds on half selection"),
+        (
+            lambda p, b: (p[(p["half"] != "selection") | (p["seed"] != 1)], b),
+            "lacks sites or seeds on half selection",
+        ),
         (lambda p, b: (p[(p["site"] != 2) | (p["seed"] != 1)], b), "lacks sites or seeds on half both"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from stateatlas import statistics
+from stateatlas.resampling import bootstrap
 
 SAMPLES = [
     ([0.91, 0.94, 0.9], [0.5, 0.71, 0.62]),
@@ -22,7 +23,11 @@ def test_student_is_the_one_sample_t_interval(values):
     interval = statistics.student(values)
     expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert ends(interval) == pytest.approx(tuple(expected))
-    assert (interval.value, interval.n, interval.df) == (pytest.approx(np.mean(values)), len(values), len(values) - 1)
+    assert (interval.value, interval.n, interval.df) == (
+        pytest.approx(np.mean(values)),
+        len(values),
+        len(values) - 1,
+    )
 
 
 def test_student_of_three_seeds_by_hand():
@@ -103,7 +108,7 @@ def test_bootstrap_agrees_with_scipys_percentile():
     generator = np.random.default_rng(1)
     counts = generator.integers(5, 40, size=80)
     sums = generator.binomial(counts, generator.uniform(0.4, 1.0, size=80))
-    low, high = statistics.bootstrap(sums, counts, np.random.default_rng(2), draws=20_000)
+    low, high = bootstrap(sums, counts, np.random.default_rng(2), draws=20_000)
     expected = stats.bootstrap(
         (sums, counts),
         lambda s, c, axis: s.sum(axis) / c.sum(axis),
@@ -119,21 +124,21 @@ def test_bootstrap_agrees_with_scipys_percentile():
 def test_bootstrap_is_clustered():
     # 20 tokens of a sequence are all right or all wrong: as wide as 50 coin tosses, not as 1,000.
     sums = np.repeat([0, 20], 25)
-    low, high = statistics.bootstrap(sums, np.full(50, 20), np.random.default_rng(0))
+    low, high = bootstrap(sums, np.full(50, 20), np.random.default_rng(0), 2000)
     assert high - low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(50), rel=0.1)
 
 
 def test_bootstrap_of_many_measurements_is_that_of_each():
     sums = np.random.default_rng(4).binomial(20, 0.8, size=(3, 2, 60))
-    low, high = statistics.bootstrap(sums, np.full(60, 20), np.random.default_rng(5))
-    alone = statistics.bootstrap(sums[2, 1], np.full(60, 20), np.random.default_rng(5))
+    low, high = bootstrap(sums, np.full(60, 20), np.random.default_rng(5), 2000)
+    alone = bootstrap(sums[2, 1], np.full(60, 20), np.random.default_rng(5), 2000)
     assert low.shape == high.shape == (3, 2)
     assert (low[2, 1], high[2, 1]) == (alone[0], alone[1])
 
 
 def test_bootstrap_needs_sequences():
     with pytest.raises(ValueError, match="2 or more"):
-        statistics.bootstrap([5], [9], np.random.default_rng(0))
+        bootstrap([5], [9], np.random.default_rng(0), 2000)
 
 
 def mean_of_means(samples):
@@ -152,7 +157,9 @@ def test_jackknife_leaves_a_seed_out_of_all_groups_at_once():
     # The two groups differ by a constant, so their difference is the same whichever seed is left out.
     first = {seed: np.array([value, 1.0]) for seed, value in enumerate([0.3, 0.5, 0.1])}
     second = {seed: profile - 0.2 for seed, profile in first.items()}
-    interval = statistics.jackknife(lambda s: float((s["a"].mean(0) - s["b"].mean(0)).mean()), {"a": first, "b": second})
+    interval = statistics.jackknife(
+        lambda s: float((s["a"].mean(0) - s["b"].mean(0)).mean()), {"a": first, "b": second}
+    )
     assert ends(interval) == pytest.approx((0.2, 0.2), abs=1e-12)
 
 

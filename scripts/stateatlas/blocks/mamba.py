@@ -5,6 +5,7 @@ import math
 import torch
 from torch import nn
 
+from stateatlas.blocks.norm import RMSNorm
 from stateatlas.blocks.step import inverse_softplus, log_uniform_step
 from stateatlas.kernels import conv_silu, selective_scan
 
@@ -12,7 +13,7 @@ from stateatlas.kernels import conv_silu, selective_scan
 class Mixer(nn.Module):
     """Selective state space of 16 states a channel, twice as many channels as the stream is wide."""
 
-    Norm = nn.RMSNorm
+    Norm = RMSNorm
     positions = False
     state_size = 16
     conv_size = 4
@@ -21,7 +22,7 @@ class Mixer(nn.Module):
         super().__init__()
         inner, rank = 2 * width, math.ceil(width / 16)
         self.in_proj = nn.Linear(width, 2 * inner, bias=False)
-        self.conv1d = nn.Conv1d(inner, inner, self.conv_size, groups=inner, padding=self.conv_size - 1)
+        self.conv1d = nn.Conv1d(inner, inner, self.conv_size, groups=inner)
         self.x_proj = nn.Linear(inner, rank + 2 * self.state_size, bias=False)
         self.dt_proj = nn.Linear(rank, inner)
         states = torch.arange(1, self.state_size + 1, dtype=torch.float32)

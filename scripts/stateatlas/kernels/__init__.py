@@ -30,6 +30,13 @@ def use(backend: str) -> None:
         _compiled = compiled
 
 
+def rms_norm(x, weight, eps):
+    """Root-mean-square norm; see `plain.rms_norm`."""
+    if _compiled and x.ndim == 3 and _compiled.fits(x, weight):
+        return _compiled.Norm.apply(x, weight, eps)
+    return plain.rms_norm(x, weight, eps)
+
+
 def conv_silu(x, weight, bias):
     """SiLU of a causal convolution; see `plain.conv_silu`."""
     if _compiled and _compiled.fits(x, weight, bias):

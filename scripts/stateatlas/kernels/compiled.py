@@ -45,7 +45,7 @@ def library(dtype: torch.dtype) -> ctypes.CDLL:
     except (compiler.CompilerError, OSError) as error:
         raise compiler.CompilerError(
             f"the kernels in {SOURCES[0].parent} could not be compiled: {error}\n"
-            "Install a C compiler, or set backend: torch in config.yaml (slower, same results up to rounding)."
+            "Install a C compiler, or set backend: torch in config.yaml (slower, same results to rounding)."
         ) from error
 
 
@@ -61,7 +61,7 @@ def _load(command: str, defines: tuple[str, ...]) -> ctypes.CDLL:
         built = Path(folder, name)
         compiler.build(command, [s for s in SOURCES if s.suffix == ".c"], built, defines)
         try:
-            # Copied beside its place, then renamed: jobs that build at the same time see a whole file or none.
+            # Renamed into place: jobs that build at the same time see a whole file or none.
             with tempfile.NamedTemporaryFile(dir=_cache(), delete=False) as copy:
                 copy.write(built.read_bytes())
             os.replace(copy.name, cached)
@@ -98,11 +98,11 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads)
 
 
-def _run(function: str, rows: int, sizes: tuple[int, ...], tensors: tuple[torch.Tensor, ...]) -> None:
-    """Run a C function over all batch rows; three-dimensional tensors are passed as `tokens`, others by address."""
+def _run(function: str, rows: int, sizes: tuple[float, ...], tensors: tuple[torch.Tensor, ...]) -> None:
+    """Run a C function over all batch rows; tensors of three dimensions are passed as `tokens`."""
     call = getattr(library(tensors[0].dtype), function)
     threads = max(1, min(torch.get_num_threads(), rows))
-    arguments = [*map(ctypes.c_long, sizes)]
+    arguments = [(ctypes.c_double if isinstance(s, float) else ctypes.c_long)(s) for s in sizes]
     for t in tensors:
         arguments.append(Tokens(t.data_ptr(), t.stride(1)) if t.ndim == 3 else ctypes.c_void_p(t.data_ptr()))
 
@@ -112,11 +112,11 @@ def _run(function: str, rows: int, sizes: tuple[int, ...], tensors: tuple[torch.
 
     others = [_pool(os.getpid(), threads - 1).submit(stretch, i) for i in range(1, threads)]
     if stretch(0) + sum(other.result() for other in others):
-        raise MemoryError(f"{function}: no memory for the states of (length, channels, states, ...) = {sizes}")
+        raise MemoryError(f"{function}: no memory for its working space; length, channels, ... are {sizes}")
 
 
 def _regular(t: torch.Tensor) -> torch.Tensor:
-    """Return `t` with neighbouring channels side by side and tokens evenly spaced, copied only if it must be."""
+    """Return `t` with channels side by side and tokens evenly spaced, copied only if it must be."""
     if t.ndim == 3 and t.stride(2) == 1 and t.stride(0) == t.shape[1] * t.stride(1):
         return t
     return t.contiguous()
@@ -129,8 +129,8 @@ class Convolution(torch.autograd.Function):
     def forward(ctx, x, weight, bias):
         x = _regular(x)
         y = x.new_empty(x.shape)
-        flat = weight.flatten(1)
-        _run("conv_forward", x.shape[0], (*x.shape[1:], flat.shape[1]), (x, flat.contiguous(), bias, y))
+        taps = weight.flatten(1).t().contiguous()  # (size, channels)
+        _run("conv_forward", x.shape[0], (*x.shape[1:], len(taps)), (x, taps, bias, y))
         ctx.save_for_backward(x, weight, bias)
         return y
 
@@ -138,13 +138,37 @@ class Convolution(torch.autograd.Function):
     def backward(ctx, gy):
         x, weight, bias = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is asked for
-            return torch.autograd.grad(plain.conv_silu(x, weight, bias), (x, weight, bias), gy, create_graph=True)
+            y = plain.conv_silu(x, weight, bias)
+            return torch.autograd.grad(y, (x, weight, bias), gy, create_graph=True)
         rows, length, channels = x.shape
-        flat = weight.flatten(1).contiguous()
-        gx, gweight, gbias = x.new_empty(x.shape), x.new_empty(rows, flat.numel()), x.new_empty(rows, channels)
-        sizes = (length, channels, flat.shape[1])
-        _run("conv_backward", rows, sizes, (x, flat, bias, _regular(gy), gx, gweight, gbias))
-        return gx, gweight.sum(0).view(weight.shape), gbias.sum(0)
+        taps = weight.flatten(1).t().contiguous()
+        gx, gtaps, gbias = x.new_empty(x.shape), x.new_empty(rows, taps.numel()), x.new_empty(rows, channels)
+        sizes = (length, channels, len(taps))
+        _run("conv_backward", rows, sizes, (x, taps, bias, _regular(gy), gx, gtaps, gbias))
+        return gx, gtaps.sum(0).view(taps.shape).t().reshape(weight.shape), gbias.sum(0)
+
+
+class Norm(torch.autograd.Function):
+    """`plain.rms_norm`, compiled."""
+
+    @staticmethod
+    def forward(ctx, x, weight, eps):
+        x = _regular(x)
+        y = x.new_empty(x.shape)
+        _run("norm_forward", x.shape[0], (*x.shape[1:], eps), (x, weight, y))
+        ctx.save_for_backward(x, weight)
+        ctx.eps = eps
+        return y
+
+    @staticmethod
+    def backward(ctx, gy):
+        x, weight = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is asked for
+            y = plain.rms_norm(x, weight, ctx.eps)
+            return *torch.autograd.grad(y, (x, weight), gy, create_graph=True), None
+        gx, gweight = x.new_empty(x.shape), x.new_zeros(x.shape[0], len(weight))
+        _run("norm_backward", x.shape[0], (*x.shape[1:], ctx.eps), (x, weight, _regular(gy), gx, gweight))
+        return gx, gweight.sum(0), None
 
 
 class Recurrence(torch.autograd.Function):
@@ -156,7 +180,8 @@ class Recurrence(torch.autograd.Function):
         y = u.new_empty(u.shape)
         ctx.name = "mamba" if a.ndim == 2 else "mamba2"
         ctx.sizes = (*u.shape[1:], b.shape[2], u.shape[2] // delta.shape[2])
-        _run(f"{ctx.name}_forward", u.shape[0], ctx.sizes, (*inputs, y))
+        by_state = a.t().contiguous()  # (states, channels)
+        _run(f"{ctx.name}_forward", u.shape[0], ctx.sizes, (u, delta, by_state, b, c, skip, gate, y))
         ctx.save_for_backward(*inputs)
         return y
 
@@ -166,11 +191,11 @@ class Recurrence(torch.autograd.Function):
         if torch.is_grad_enabled():  # a second derivative is asked for
             form = plain.selective_scan if a.ndim == 2 else plain.ssd
             return torch.autograd.grad(form(*inputs), inputs, gy, create_graph=True)
-        rows = u.shape[0]
+        rows, by_state = u.shape[0], a.t().contiguous()
         gu, gb, gc, ggate = (t.new_empty(t.shape) for t in (u, b, c, gate))
         gdelta = delta.new_zeros(delta.shape)
         # One gradient a row: they are summed in the same order whatever the number of threads.
         ga, gskip = a.new_zeros(rows, a.numel()), skip.new_empty(rows, skip.numel())
-        outputs = (gu, gdelta, ga, gb, gc, gskip, ggate)
-        _run(f"{ctx.name}_backward", rows, ctx.sizes, (*inputs, _regular(gy), *outputs))
-        return gu, gdelta, ga.sum(0).view(a.shape), gb, gc, gskip.sum(0), ggate
+        given = (u, delta, by_state, b, c, skip, gate, _regular(gy))
+        _run(f"{ctx.name}_backward", rows, ctx.sizes, (*given, gu, gdelta, ga, gb, gc, gskip, ggate))
+        return gu, gdelta, ga.sum(0).view(by_state.shape).t(), gb, gc, gskip.sum(0), ggate

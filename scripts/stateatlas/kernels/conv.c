@@ -3,7 +3,7 @@
 
    y_t = silu(bias + sum over k of weight_k x_(t - size + 1 + k))
 
-   Gradients of parameters are given per row, so that their sum does not depend on the number of threads. Functions
+   `weight` is (size, channels). Gradients of parameters are given per row, so that their sum does not depend on the number of threads. Functions
    return 0, or 1 where memory is short. */
 
 #include "vectors.h"
@@ -17,7 +17,8 @@ int conv_forward(long start, long stop, long length, long channels, long size, t
     for (long row = start; row < stop; row++)
         for (long d = 0; d < channels; d += LANES) {
             long width = least(LANES, channels - d);
-            columns(w, weight, size, d, width, 1);
+            for (long k = 0; k < size; k++)
+                w[k] = load(weight + k * channels + d, width);
             vec offset = load(bias + d, width);
             for (long t = 0; t < length; t++) {
                 long token = row * length + t;
@@ -43,7 +44,8 @@ int conv_backward(long start, long stop, long length, long channels, long size, 
     for (long row = start; row < stop; row++)
         for (long d = 0; d < channels; d += LANES) {
             long width = least(LANES, channels - d);
-            columns(w, weight, size, d, width, 1);
+            for (long k = 0; k < size; k++)
+                w[k] = load(weight + k * channels + d, width);
             memset(gw, 0, size * sizeof(vec));
             vec offset = load(bias + d, width), goffset = {0};
             for (long t = 0; t < length; t++) {
@@ -63,9 +65,8 @@ int conv_backward(long start, long stop, long length, long channels, long size, 
                     g += w[k] * gsum[t + size - 1 - k];
                 store(gx.start + (row * length + t) * gx.stride + d, g, width);
             }
-            for (long i = 0; i < width; i++)
-                for (long k = 0; k < size; k++)
-                    gweight[(row * channels + d + i) * size + k] = gw[k][i];
+            for (long k = 0; k < size; k++)
+                store(gweight + (row * size + k) * channels + d, gw[k], width);
             store(gbias + row * channels + d, goffset, width);
         }
     free(w);

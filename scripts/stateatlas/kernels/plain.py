@@ -1,16 +1,29 @@
-"""The recurrences and the convolution in plain PyTorch: for every device, every dtype and every transform."""
+"""The recurrences, the convolution and the norm in plain PyTorch: for every device, dtype and transform."""
 
 import torch
-from torch.nn.functional import conv1d, pad, silu
+from torch.nn import functional as F
+from torch.nn.functional import silu
+
+CHUNK = 32  # tokens; memory grows with the length times this
+
+
+def rms_norm(x, weight, eps):
+    """Root-mean-square norm over the last dimension."""
+    return F.rms_norm(x, weight.shape, weight, eps)
 
 
 def conv_silu(x, weight, bias):
     """SiLU of a causal convolution of every channel with its own weights.
 
-    x: (batch, length, channels); weight: (channels, 1, size), as in `nn.Conv1d`; bias: (channels,). Returns y, as x.
+    x: (batch, length, channels); weight: (channels, 1, size), as in `nn.Conv1d`; bias: (channels,).
+    Returns y, as x.
     """
-    y = conv1d(pad(x.transpose(1, 2), (weight.shape[2] - 1, 0)), weight, bias, groups=weight.shape[0])
-    return silu(y.transpose(1, 2))
+    length, size = x.shape[1], weight.shape[2]
+    padded = F.pad(x, (0, 0, size - 1, 0))  # (batch, size - 1 + length, channels)
+    y = bias
+    for k in range(size):  # on the CPU faster than conv1d
+        y = torch.addcmul(y, padded[:, k : k + length], weight[:, 0, k])
+    return silu(y)
 
 
 def selective_scan(u, delta, a, b, c, skip, gate):
@@ -31,16 +44,32 @@ def selective_scan(u, delta, a, b, c, skip, gate):
 
 
 def ssd(u, delta, a, b, c, skip, gate):
-    """Mamba-2's recurrence in its quadratic form, one chunk (arXiv 2405.21060, section 6), with skip and gate.
+    """Mamba-2's recurrence in chunks (arXiv 2405.21060, section 6), with skip and gate.
 
-    As `selective_scan`, but the channels of a head share Δ and A: delta is (batch, length, heads) and a is (heads,).
+    As `selective_scan`, but the channels of a head share Δ and A: delta is (batch, length, heads) and
+    a is (heads,). Inside a chunk it is a masked product as in attention; a state goes from chunk to chunk.
     """
-    batch, length, channels = u.shape
-    heads = u.view(batch, length, a.shape[0], -1)
-    log_decay = (delta * a).transpose(1, 2)  # (batch, heads, length)
-    mask = torch.ones(length, length, dtype=torch.bool, device=u.device)
-    steps = log_decay[..., None].expand(*log_decay.shape, length).masked_fill(~mask.tril(-1), 0).cumsum(-2)
-    decay = steps.masked_fill(~mask.tril(), -torch.inf).exp()  # (batch, heads, length, length)
-    scores = torch.einsum("bin,bjn->bij", c, b)[:, None] * decay
-    mixed = torch.einsum("bhij,bjhp->bihp", scores, heads * delta[..., None])
-    return (mixed.reshape(batch, length, channels) + skip * u) * silu(gate)
+    length = u.shape[1]
+    inputs = u.unflatten(-1, (len(a), -1)) * delta[..., None]
+    inputs = inputs.transpose(1, 2)  # (batch, heads, length, head size)
+    # Differences of sums lose digits where Δ is large; in float64 enough are left.
+    log_decay = (delta * a).double().transpose(1, 2)  # (batch, heads, length)
+    state, outputs = None, []
+    for start in range(0, length, CHUNK):
+        part = slice(start, min(start + CHUNK, length))
+        b_part, c_part, inputs_part = b[:, part], c[:, part], inputs[:, :, part]
+        since = log_decay[..., part].cumsum(-1)  # log decay from before the chunk to each token
+        size = since.shape[-1]
+        later = torch.ones(size, size, dtype=torch.bool, device=u.device).triu(1)
+        between = since[..., :, None] - since[..., None, :]  # (batch, heads, to, from)
+        decay = between.masked_fill(later, -torch.inf).to(u.dtype).exp()
+        y = ((c_part @ b_part.mT)[:, None] * decay) @ inputs_part
+        if state is not None:  # (batch, heads, states, head size), before the chunk
+            y = y + (c_part[:, None] @ state) * since.to(u.dtype).exp()[..., None]
+        if part.stop < length:
+            left = (since[..., -1:] - since).to(u.dtype).exp()[..., None]
+            new = b_part[:, None].mT @ (inputs_part * left)
+            state = new if state is None else new + state * since[..., -1:, None].to(u.dtype).exp()
+        outputs.append(y)
+    y = torch.cat(outputs, dim=2).transpose(1, 2).flatten(2)  # (batch, length, channels)
+    return (y + skip * u) * silu(gate)

@@ -2,34 +2,25 @@
 
      h_t = exp(delta_t A) h_(t-1) + delta_t u_t B_t        y_t = (C_t h_t + D u_t) silu(gate_t)
 
-   The `head` channels of a head share delta and A. Mamba: head = 1, and A has one number per state. Mamba-2 (`shared`):
-   A has one number per head, the same for all its states. `skip` is D, one number per channel.
+   The `head` channels of a head share delta and A. Mamba: head = 1, and A is (states, channels). Mamba-2 (`shared`): A has
+   one number per head, the same for all its states. `skip` is D, one number per channel.
 
    Gradients of parameters are given per row, so that their sum does not depend on the number of threads. Functions
    return 0, or 1 where memory is short. */
 
 #include "vectors.h"
 
-INLINE vec widen(const REAL *from, long d, long width, long head) {
-    if (head == 1)
-        return load(from + d, width);
-    if (head % LANES == 0)
-        return fill(from[d / head]);
-    vec v = {0};
-    for (long i = 0; i < width; i++)
-        v[i] = from[(d + i) / head];
-    return v;
-}
-
 INLINE int forward(const int shared, long start, long stop, long length, long channels, long states, long head,
                    tokens u, tokens delta, const REAL *a, tokens b, tokens c, const REAL *skip, tokens gate, tokens y) {
+    const long heads = channels / head, decays = shared ? 1 : states;
     vec *at = vectors(2 * states), *h = at + states;
     if (!at)
         return 1;
     for (long row = start; row < stop; row++)
         for (long d = 0; d < channels; d += LANES) {
             long width = least(LANES, channels - d);
-            columns(at, a, shared ? 1 : states, d, width, head);
+            for (long n = 0; n < decays; n++)
+                at[n] = widen(a + n * heads, d, width, head);
             vec skipped = load(skip + d, width), decay;
             memset(h, 0, states * sizeof(vec));
             for (long token = row * length; token < (row + 1) * length; token++) {
@@ -55,7 +46,7 @@ INLINE int forward(const int shared, long start, long stop, long length, long ch
 INLINE int backward(const int shared, long start, long stop, long length, long channels, long states, long head,
                     tokens u, tokens delta, const REAL *a, tokens b, tokens c, const REAL *skip, tokens gate,
                     tokens gout, tokens gu, tokens gdelta, REAL *ga, tokens gb, tokens gc, REAL *gskip, tokens ggate) {
-    const long all = length * states, decays = shared ? 1 : states;
+    const long all = length * states, heads = channels / head, decays = shared ? 1 : states;
     vec *at = vectors(4 * states + 3 * all + length * decays + length);
     if (!at)
         return 1;
@@ -66,7 +57,8 @@ INLINE int backward(const int shared, long start, long stop, long length, long c
         memset(sum_b, 0, 2 * all * sizeof(vec));
         for (long d = 0; d < channels; d += LANES) {
             long width = least(LANES, channels - d);
-            columns(at, a, decays, d, width, head);
+            for (long n = 0; n < decays; n++)
+                at[n] = widen(a + n * heads, d, width, head);
             vec skipped = load(skip + d, width), gskipped = {0}, k;
             for (long t = 0; t < length; t++) { /* once more forward, to have every state */
                 long token = row * length + t;
@@ -120,19 +112,10 @@ INLINE int backward(const int shared, long start, long stop, long length, long c
                     through_a *= at[0];
                 }
                 store(gu.start + token * gu.stride + d, through_b * step + skipped * gyt, width);
-                vec gstep = through_b * x + through_a;
-                REAL *gd = gdelta.start + token * gdelta.stride;
-                if (head == 1)
-                    store(gd + d, gstep, width);
-                else if (head % LANES == 0)
-                    gd[d / head] += total(gstep);
-                else
-                    for (long i = 0; i < width; i++)
-                        gd[(d + i) / head] += gstep[i];
+                narrow(gdelta.start + token * gdelta.stride, through_b * x + through_a, d, width, head);
             }
-            for (long i = 0; i < width; i++)
-                for (long n = 0; n < decays; n++)
-                    ga[(row * channels + d + i) / head * decays + n] += gat[n][i];
+            for (long n = 0; n < decays; n++)
+                narrow(ga + (row * decays + n) * heads, gat[n], d, width, head);
         }
         for (long i = 0; i < all; i++) {
             long token = row * length + i / states;

@@ -103,17 +103,32 @@ INLINE REAL total(vec v) {
     return sum;
 }
 
-INLINE long least(long a, long b) { return a < b ? a : b; }
-
-static vec *vectors(long count) {
-    void *memory = NULL;
-    return posix_memalign(&memory, BYTES, count * sizeof(vec)) ? NULL : memory;
+/* One number per head, repeated for the channels d ... d + width - 1, `head` of which make a head. */
+INLINE vec widen(const REAL *from, long d, long width, long head) {
+    if (head == 1)
+        return load(from + d, width);
+    if (head % LANES == 0)
+        return fill(from[d / head]);
+    vec v = {0};
+    for (long i = 0; i < width; i++)
+        v[i] = from[(d + i) / head];
+    return v;
 }
 
-/* Columns of a row-major matrix: to[j] holds entry j of rows d ... d + width - 1, each row serving `repeat` of them. */
-static void columns(vec *to, const REAL *from, long count, long d, long width, long repeat) {
-    memset(to, 0, count * sizeof(vec));
-    for (long i = 0; i < width; i++)
-        for (long j = 0; j < count; j++)
-            to[j][i] = from[(d + i) / repeat * count + j];
+/* The gradient of `widen`, added to `to`. */
+INLINE void narrow(REAL *to, vec v, long d, long width, long head) {
+    if (head == 1)
+        store(to + d, v + load(to + d, width), width);
+    else if (head % LANES == 0)
+        to[d / head] += total(v);
+    else
+        for (long i = 0; i < width; i++)
+            to[(d + i) / head] += v[i];
+}
+
+INLINE long least(long a, long b) { return a < b ? a : b; }
+
+INLINE vec *vectors(long count) {
+    void *memory = NULL;
+    return posix_memalign(&memory, BYTES, count * sizeof(vec)) ? NULL : memory;
 }

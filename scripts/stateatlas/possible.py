@@ -1,0 +1,137 @@
+"""What settings of the right type can still get wrong: names without a file, and values that do not fit together.
+
+What a check needs to know about a task or an architecture is read from the literals in its file: importing it
+would import numpy or torch into the Snakefile.
+"""
+
+import ast
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+
+from stateatlas.sizes import FORMS, architecture, lengths, per_task, recipe
+
+PACKAGE = Path(__file__).parent
+REFERENCE = "transformer"  # what the others' parameters are matched to: it is its own stock form
+
+Problem = tuple[list, str]  # the setting's path, and the remedy
+
+
+def problems(settings: dict) -> Iterator[Problem]:
+    """Yield what is wrong with complete settings of the right types; each check relies on those before it."""
+    tasks, blocks = modules("tasks", "Task"), modules("blocks", "Mixer")
+    yield from _task_names(settings, tasks)
+    yield from _architecture_names(settings, blocks)
+    for task in settings["tasks"]:
+        yield from _lengths(settings, task, tasks[task], blocks)
+        yield from _sequences(settings, task, tasks[task])
+        yield from _recipe(settings, task)
+    yield from _model(settings, blocks)
+
+
+def nearest(name: object, known: list) -> str:
+    """Return the remedy for a wrong name."""
+    match = difflib.get_close_matches(str(name), list(map(str, known)), n=1, cutoff=0.5)
+    return f"did you mean {match[0]}?" if match else f"known are {', '.join(map(str, known))}"
+
+
+def literal(path: Path, name: str) -> object:
+    """Return the literal that `name` is set to in a module or in a class of it; None if there is none."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
+            return ast.literal_eval(node.value)
+    return None
+
+
+def modules(kind: str, defines: str) -> dict[str, Path]:
+    """Return the files of `tasks` or `blocks` that define a class `defines`, by name."""
+    found = {}
+    for path in sorted((PACKAGE / kind).glob("[!_.]*.py")):
+        body = ast.parse(path.read_bytes()).body
+        if any(isinstance(node, ast.ClassDef) and node.name == defines for node in body):
+            found[path.stem] = path
+    return found
+
+
+def _task_names(settings: dict, known: dict[str, Path]) -> Iterator[Problem]:
+    for task in settings["tasks"]:
+        if task not in known:
+            yield ["tasks"], f"there is no task {task}: {nearest(task, list(known))}"
+    for key in ("train_length", "steps", "training_by_task"):
+        names = list(known) if key == "training_by_task" else ["default", *known]
+        for name in settings[key]:
+            if name not in names:
+                yield [key, name], f"there is no task {name}: {nearest(name, names)}"
+    for key in ("train_length", "steps"):
+        for task in settings["tasks"]:
+            if per_task(settings[key], task) is None:
+                yield [key], f"it names neither {task} nor default: add one"
+
+
+def _architecture_names(settings: dict, known: dict[str, Path]) -> Iterator[Problem]:
+    for name in settings["architectures"]:
+        module, dash, form = name.partition("-")
+        if module not in known or (dash and form not in FORMS):
+            names = [*known, *(f"{block}-{suffix}" for block in known for suffix in FORMS)]
+            yield ["architectures"], f"there is no architecture {name}: {nearest(name, names)}"
+        if form == "nope" and not literal(known[module], "positions"):
+            yield ["architectures"], f"{module} has no positions that {name} could leave out: write {module}"
+        if form == "stock" and module == REFERENCE:
+            yield ["architectures"], f"{module} is its own stock form: write {module}"
+
+
+def _lengths(settings: dict, task: str, file: Path, blocks: dict[str, Path]) -> Iterator[Problem]:
+    length = per_task(settings["train_length"], task)
+    least = literal(file, "min_length") or 1
+    if length < least:
+        yield _of_task("train_length", settings, task), f"{task} needs at least {least} tokens"
+    if len({round(length * factor) for factor in settings["length_factors"]}) < len(settings["length_factors"]):
+        yield ["length_factors"], f"two of them give {task} the same length: take one out"
+    positions, longest = literal(PACKAGE / "residual.py", "POSITIONS"), lengths(settings, task)[-1]
+    for name in settings["architectures"]:
+        module, form = architecture(name)
+        if form.get("positions", literal(blocks[module], "positions")) and longest > positions:
+            reason = f"{task} would be {longest} tokens long, but {name} has {positions} positions"
+            yield ["length_factors"], f"{reason}: lower them or train_length"
+
+
+def _sequences(settings: dict, task: str, file: Path) -> Iterator[Problem]:
+    """Half of all strings at least must be left: training draws what is in no held-out set."""
+    vocabulary, trained = literal(file, "vocabulary"), per_task(settings["train_length"], task)
+    for length in lengths(settings, task) if vocabulary else []:
+        splits = ("validation", "fit", "test") if length == trained else ("fit", "test")
+        asked, most = sum(settings[split] for split in splits), vocabulary**length // 2
+        if asked > most:
+            largest = max(splits, key=settings.get)
+            reason = f"{', '.join(splits)} are {asked} sequences in all; {task} at length {length} has room for {most}"
+            yield [largest], f"{reason}: lower them or raise train_length"
+
+
+def _recipe(settings: dict, task: str) -> Iterator[Problem]:
+    chosen, steps = recipe(settings, task), per_task(settings["steps"], task)
+    bounds = {
+        "curriculum": (per_task(settings["train_length"], task), "train_length"),
+        "evaluate_every": (steps, "steps"),
+        "warmup": (steps, "steps"),
+    }
+    for key, (most, name) in bounds.items():
+        if chosen[key] > most:
+            own = key in settings["training_by_task"].get(task, {})
+            path = ["training_by_task", task, key] if own else ["training", key]
+            yield path, f"at most the {name} of {task}, {most}"
+
+
+def _model(settings: dict, blocks: dict[str, Path]) -> Iterator[Problem]:
+    width = settings["width"]
+    for name in settings["architectures"]:
+        heads = literal(blocks[architecture(name)[0]], "heads")
+        if isinstance(heads, int) and width % heads:
+            yield ["width"], f"a multiple of the {heads} heads of {name} is needed"
+    if settings["layers"] > width:
+        yield ["layers"], f"at most the width, {width}: more leave no parameters to match architectures with"
+    if all(size > width / 2 for size in settings["subspace_sizes"]):
+        yield ["subspace_sizes"], f"at least one of at most half the width, {width // 2}, is needed"
+
+
+def _of_task(key: str, settings: dict, task: str) -> list:
+    return [key, task if task in settings[key] else "default"]

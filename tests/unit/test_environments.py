@@ -1,0 +1,61 @@
+"""The conda environments and the plain .venv hold the same versions, none more than its rules need."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stateatlas import bootstrap, install
+
+ENVS = bootstrap.ROOT / "envs"
+NAMES = ("train", "analysis", "figures", "report")
+# What scripts import beside the packages of their kind of work: stateatlas.job, tables, data files.
+COMMON = {"numpy", "pandas", "pyarrow", "filelock", "psutil", "threadpoolctl"}
+
+
+def pins(path: Path) -> dict[str, str]:
+    """Return name -> version of a requirements file; every line must be an exact pin."""
+    lines = [line.partition("#")[0].strip() for line in path.read_text().splitlines()]
+    lines = [line for line in lines if line and not line.startswith("-c ")]
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9a-z.]+", line) for line in lines)
+    found = dict(line.split("==") for line in lines)
+    assert len(found) == len(lines), "a package stands there twice"
+    return found
+
+
+def packages(name: str) -> dict[str, str]:
+    """Return name -> version of what pip installs in a conda environment."""
+    environment = yaml.safe_load((ENVS / f"{name}.yaml").read_text())
+    assert environment["channels"] == ["conda-forge"]
+    python, pip, lists = environment["dependencies"]
+    assert (python, pip) == ("python=3.11", "pip")
+    return dict(pin.split("==") for pin in lists["pip"])
+
+
+def test_every_environment_has_the_versions_of_the_plain_one():
+    plain = pins(ENVS / "requirements.txt")
+    for name in NAMES:
+        found = packages(name)
+        assert found == {package: plain[package] for package in found}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_environment_can_run_a_job(name):
+    assert packages(name).keys() >= COMMON
+
+
+def test_only_training_has_torch_and_only_figures_have_matplotlib():
+    assert [name for name in NAMES if "torch" in packages(name)] == ["train"]
+    assert [name for name in NAMES if "matplotlib" in packages(name)] == ["figures"]
+
+
+def test_constraints_bound_only_what_is_not_pinned_already():
+    assert not pins(ENVS / "constraints.txt").keys() & pins(ENVS / "requirements.txt").keys()
+
+
+def test_the_setup_checks_and_builds_only_what_is_pinned():
+    plain = pins(ENVS / "requirements.txt")
+    assert set(install.WHEELS_ONLY.split(",")) <= plain.keys()
+    modules = bootstrap.IMPORTS.removeprefix("import ").replace("sklearn", "scikit-learn").split(", ")
+    assert set(modules) <= plain.keys()

@@ -1,0 +1,234 @@
+"""The plan: which job depends on what, and so which jobs an edit makes again."""
+
+import ast
+import copy
+import json
+import subprocess
+import sys
+
+import pytest
+
+from stateatlas import canonical, plan, settings
+
+HEAVY = {"torch", "pandas", "numpy", "sklearn", "scipy", "matplotlib", "pyarrow", "safetensors", "snakemake"}
+TRAINING = {"tasks", "blocks", "kernels", "training", "seeds", "sequences", "residual", "weights", "checkpoint", "cell"}
+TRAINING |= {"compiler", "job", "manifest", "canonical", "__init__"}
+# What a rule's results may hang on beside what every rule needs. A rule that grows must be allowed to, here.
+COMMON = {"__init__", "canonical", "job", "manifest"}
+MODEL = {"blocks", "kernels", "compiler", "residual", "weights", "sequences", "seeds"}
+PROBING = {"probing", "probes", "states", "resampling", "residual", "blocks", "seeds", "sequences", "tables"}
+SHOWN = {"reporting", "shown", "names", "tables", "sizes", "figures"}
+JUDGING = {"claims", "bounds", "evidence", "verdicts", "selection", "statistics", "tables", "resampling", "seeds"}
+CLOSURES = {
+    "sample": {"tasks", "sequences", "seeds"},
+    "train": TRAINING,
+    "record": MODEL | {"states"},
+    "base_probe": PROBING,
+    "probe": PROBING,
+    "ablate": MODEL | {"ablation", "behaviour", "subspaces", "probes", "states", "resampling", "tables"},
+    "refit": {"refit", "subspaces"} | PROBING - {"probing"},
+    "collect": {"collection", "tables"},
+    "derive": {"profiles", "tables", "sizes"},
+    "judge": JUDGING,
+    "plot": SHOWN | JUDGING,
+    "scorecard": SHOWN | JUDGING | {"scorecard", "results"},
+}
+
+
+@pytest.fixture(scope="module")
+def base(root) -> dict:
+    resolved = settings.resolve(settings.read(root / "config.yaml") | {"scale": "smoke", "seeds": 2, "backend": "torch"})
+    return resolved | {"tasks": ["parity", "s3"], "architectures": ["transformer", "mamba"]}
+
+
+def cfgs(configured: dict) -> dict[tuple, str]:
+    made = plan.Plan(configured)
+    return {(rule, *sorted(w.items())): made.cfg(rule, w) for rule, w in made.jobs()}
+
+
+def changed(before: dict, after: dict) -> set[tuple]:
+    return {job for job in before.keys() | after.keys() if before.get(job) != after.get(job)}
+
+
+def rules_of(jobs) -> set[str]:
+    return {job[0] for job in jobs}
+
+
+def test_the_snakefile_imports_nothing_heavy():
+    program = "import stateatlas.plan, stateatlas.settings, stateatlas.backend, stateatlas.adoption, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=canonical.PACKAGE.parent, capture_output=True, check=True)
+    assert not HEAVY & set(done.stdout.decode().split())
+
+
+@pytest.mark.parametrize("rule", plan.RULES)
+def test_a_rule_hangs_on_no_more_code_than_it_may(rule, base):
+    made = plan.Plan(base)
+    jobs = [w for name, w in made.jobs() if name == rule]
+    files = {path.relative_to(canonical.PACKAGE.parent).as_posix() for w in jobs for path in made.files(rule, w)}
+    print(f"{rule}: {' '.join(sorted(files))}")
+    assert f"{rule}.py" in files
+    inside = {name.removeprefix("stateatlas/") for name in files if name.startswith("stateatlas/")}
+    assert {name.split("/")[0].removesuffix(".py") for name in inside} <= CLOSURES[rule] | COMMON
+    assert len(files) - len(inside) == 1
+
+
+def test_a_task_and_an_architecture_hang_on_their_own_file_alone(base):
+    made = plan.Plan(base)
+    cell = {"task": "s3", "architecture": "mamba-stock", "seed": "0"}
+    names = {path.name for path in made.files("train", cell)}
+    assert {"s3.py", "mamba.py"} <= names and not {"parity.py", "dyck.py", "transformer.py", "lstm.py"} & names
+    assert not {"s3.py", "parity.py"} & {path.name for path in made.files("ablate", cell)}
+
+
+def test_no_module_that_a_job_imports_is_missing_from_its_closure(base):
+    """Imports every rule's modules for real and asks Python what came in."""
+    program = """
+import importlib, json, sys
+sys.path.insert(0, sys.argv[1])
+found = {}
+for rule, modules in json.load(sys.stdin).items():
+    for name in [name for name in sys.modules if name.split(".")[0] == "stateatlas"]:
+        del sys.modules[name]
+    for module in modules:
+        importlib.import_module(module)
+    ours = [m for name, m in sys.modules.items() if name.split(".")[0] == "stateatlas"]
+    found[rule] = sorted(m.__file__ for m in ours if m)
+print(json.dumps(found))
+"""
+    made, asked, closures = plan.Plan(base), {}, {}
+    for rule, w in made.jobs():
+        loaded = [name.removesuffix(".py").replace("/", ".") for name in plan.RULES[rule].modules(w)]
+        asked[rule] = [*imports(canonical.PACKAGE.parent / f"{rule}.py"), *(f"stateatlas.{name}" for name in loaded)]
+        closures[rule] = set(map(str, made.files(rule, w)))
+    command = [sys.executable, "-c", program, str(canonical.PACKAGE.parent)]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True)
+    for rule, files in json.loads(done.stdout).items():
+        assert set(files) <= closures[rule], rule
+
+
+def imports(script) -> list[str]:
+    """Return what a script imports from the package, inside functions and blocks too."""
+    names = []
+    for node in ast.walk(ast.parse(script.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and node.module == "stateatlas":
+            names += [f"stateatlas.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module.startswith("stateatlas."):
+            names.append(node.module)
+    return names
+
+
+def test_the_order_of_keys_changes_nothing(base):
+    turned = {key: dict(reversed(value.items())) if isinstance(value, dict) else value for key, value in base.items()}
+    assert cfgs(dict(reversed(turned.items()))) == cfgs(base)
+
+
+def test_a_cfg_is_canonical_json_that_names_its_job(base):
+    for (rule, *wildcards), cfg in cfgs(base).items():
+        parsed = json.loads(cfg)
+        assert canonical.canonical(parsed) == cfg and parsed["rule"] == rule
+        assert all(str(parsed[key]) == value for key, value in wildcards)
+
+
+DOWNSTREAM = {"collect", "derive", "judge", "plot", "scorecard"}
+MEASURED = {"record", "probe", "ablate", "refit"} | DOWNSTREAM
+VALUES = {
+    # a change of the settings -> the rules that it makes again
+    "bootstrap": ({"bootstrap": 300}, {"base_probe", "probe", "ablate", "refit"} | DOWNSTREAM),
+    "random_draws": ({"random_draws": 3}, {"ablate", "refit"} | DOWNSTREAM),
+    "subspace_sizes": ({"subspace_sizes": [1, 2]}, {"ablate"} | DOWNSTREAM),
+    "a size that does not fit": ({"subspace_sizes": [1, 2, 4, 8, 16, 32, 64]}, {"plot", "scorecard"}),
+    "threads": ({"threads": 2}, {"train"} | MEASURED),
+    "backend": ({"backend": "compiled"}, {"train"} | MEASURED),
+    "layers": ({"layers": 3}, {"train"} | MEASURED),
+    "root_seed": ({"root_seed": 1}, {"sample", "train", "base_probe"} | MEASURED),
+    "length_factors": ({"length_factors": [1, 3]}, {"sample", "train", "base_probe"} | MEASURED),
+    "gpu": ({"gpu": True}, {"plot", "scorecard"}),
+}
+
+
+@pytest.mark.parametrize(("change", "rules"), VALUES.values(), ids=VALUES)
+def test_a_config_value_makes_again_what_needs_it(base, change, rules):
+    assert rules_of(changed(cfgs(base), cfgs(base | change))) == rules
+
+
+def swapped_betas(s: dict) -> None:
+    s["training"]["betas"].reverse()
+
+
+def swapped_sets(s: dict) -> None:
+    s["fit"], s["test"] = s["test"], s["fit"]
+
+
+def swapped_numbers(s: dict) -> None:
+    s["training"]["warmup"], s["training"]["evaluate_every"] = s["training"]["evaluate_every"], s["training"]["warmup"]
+
+
+@pytest.mark.parametrize(
+    ("swap", "rules"),
+    [
+        (swapped_betas, {"train"} | MEASURED),
+        (swapped_numbers, {"train"} | MEASURED),
+        (swapped_sets, {"sample", "train", "base_probe"} | MEASURED),
+    ],
+)
+def test_swapped_values_are_noticed(base, swap, rules):
+    start = base | {"fit": 64, "test": 32}
+    other = copy.deepcopy(start)
+    swap(other)
+    assert rules_of(changed(cfgs(start), cfgs(other))) == rules
+
+
+def test_a_tasks_own_recipe_trains_that_task_alone(base):
+    other = base | {"training_by_task": {**base["training_by_task"], "s3": {"learning_rate": 5e-4}}}
+    jobs = changed(cfgs(base), cfgs(other))
+    assert {dict(job[1:]).get("task") for job in jobs if "train" in job} == {"s3"}
+
+
+def test_a_seed_more_trains_only_that_seed(base):
+    jobs = changed(cfgs(base), cfgs(base | {"seeds": 3}))
+    assert rules_of(jobs) == {"train"} | MEASURED
+    assert all(("seed", "2") in job for job in jobs if job[0] not in DOWNSTREAM)
+
+
+def test_a_task_more_trains_only_that_task(base):
+    jobs = changed(cfgs(base), cfgs(base | {"tasks": ["parity", "s3", "dyck"]}))
+    assert rules_of(jobs) == {"sample", "base_probe", "train"} | MEASURED
+    assert all(("task", "dyck") in job for job in jobs if job[0] not in DOWNSTREAM)
+
+
+def test_an_architecture_more_trains_only_that_architecture(base):
+    jobs = changed(cfgs(base), cfgs(base | {"architectures": ["transformer", "mamba", "mamba-stock"]}))
+    assert all(("architecture", "mamba-stock") in job for job in jobs if job[0] not in DOWNSTREAM)
+
+
+@pytest.mark.parametrize("name", sorted({name for rule in plan.RULES.values() for name in rule.data}))
+def test_committed_data_makes_again_what_reads_it(base, name, monkeypatch):
+    known = plan._data_hash
+    monkeypatch.setattr(plan, "_data_hash", lambda path: "edited" if path == canonical.ROOT / name else known(path))
+    after = cfgs(base)
+    monkeypatch.undo()
+    readers = {rule for rule, spec in plan.RULES.items() if name in spec.data}
+    found = rules_of(changed(cfgs(base), after))
+    assert readers <= found <= readers | {"plot", "scorecard"}
+
+
+def test_what_a_data_folder_holds_counts_and_its_place_does_not(tmp_path):
+    for place in ("one", "two"):
+        (tmp_path / place / "data" / "deep").mkdir(parents=True)
+        (tmp_path / place / "data" / "deep" / "a.csv").write_text("1")
+        (tmp_path / place / "data" / ".hidden").write_text(place)
+    one, two = tmp_path / "one" / "data", tmp_path / "two" / "data"
+    assert (before := plan._data_hash(one)) == plan._data_hash(two)
+    (two / "deep" / "a.csv").rename(two / "deep" / "b.csv")
+    plan._data_hash.cache_clear()
+    assert before != plan._data_hash(two)
+
+
+def test_every_figure_names_the_tables_that_it_reads():
+    for figure in plan.FIGURES:
+        assert set(plan.figure_tables(figure)) <= {*plan.TABLES, "profiles", "claims"}
+
+
+def test_no_two_jobs_write_to_one_folder(base):
+    folders = [path.parent for _, _, path in plan.Plan(base).expected()]
+    assert len(folders) == len(set(folders)) > 40

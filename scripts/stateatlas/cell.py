@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from pathlib import Path
 
 import torch
@@ -14,7 +15,8 @@ from stateatlas.sequences import Sequences
 from stateatlas.training import Batches, Recipe, Trainer, initialise, train
 
 log = logging.getLogger(__name__)
-EVERY = 20.0  # seconds between checkpoints
+# Seconds between checkpoints. Not a setting: it changes no result.
+EVERY = float(os.environ.get("STATEATLAS_CHECKPOINT_SECONDS", "20"))
 
 
 def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str) -> None:

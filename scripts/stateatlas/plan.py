@@ -75,7 +75,7 @@ def _train_fields(s: Settings, w: Wildcards) -> dict:
         "form": form,
         "train_length": per_task(s["train_length"], w["task"]),
         "recipe": {**recipe(s, w["task"]), "steps": per_task(s["steps"], w["task"])},
-        "to_cap": w["seed"] == "0",
+        "to_cap": int(w["seed"]) < s["capped_seeds"],
     } | _sizes("root_seed", "width", "layers")(s, w)
 
 

@@ -29,16 +29,29 @@ def frame(name: str, rows: list[dict] | pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If a column is unknown, missing, or holds a value of the wrong kind.
+        If a column is unknown or missing or holds a value of another kind, or if a row stands twice.
     """
     columns = SCHEMAS[name]
     table = pd.DataFrame(rows) if len(rows) else pd.DataFrame(columns=columns)
     unknown, missing = set(table.columns) - set(columns), set(columns) - set(table.columns)
     if unknown or missing:
         raise ValueError(f"table {name}: unknown columns {sorted(unknown)}, missing columns {sorted(missing)}")
-    table = table[columns].astype({column: _NUMBERS.get(column, "str") for column in columns})
+    table = pd.DataFrame({column: _typed(name, table[column]) for column in columns})
     identity = [column for column in columns if column not in ("value", "n", "low", "high")]
+    if (twice := table.duplicated(identity)).any():
+        raise ValueError(f"table {name}: two rows for {table.loc[twice, identity].iloc[0].to_dict()}")
     return table.sort_values(identity, kind="stable", ignore_index=True)
+
+
+def _typed(name: str, values: pd.Series) -> pd.Series:
+    """Return a column in its dtype; one that holds anything else is refused, never converted."""
+    kind = _NUMBERS.get(values.name, "str")
+    wrong = [value for value in values if isinstance(value, str) != (kind == "str")]
+    if kind == "int64":
+        wrong += [value for value in values if pd.isna(value) or value != int(value)]
+    if wrong:
+        raise ValueError(f"table {name}: column {values.name} holds {wrong[0]!r}, which is no {kind}")
+    return values.astype(kind)
 
 
 def write(path: Path, name: str, rows: list[dict] | pd.DataFrame) -> None:

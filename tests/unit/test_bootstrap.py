@@ -81,8 +81,9 @@ def made(project: Path) -> Path:
     first = subprocess.Popen(
         [project / "reproduce"], env=settings(project), stderr=subprocess.DEVNULL, process_group=0
     )
-    while not (project / ".venv" / "bin" / "python").exists():
+    while not (project / ".venv" / "bin" / "python").exists() and first.poll() is None:
         time.sleep(0.02)
+    assert first.poll() is None
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
     done = call(project, "-n", "a b", "it's")

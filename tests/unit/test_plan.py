@@ -37,8 +37,8 @@ CLOSURES = {
 
 @pytest.fixture(scope="module")
 def base(root) -> dict:
-    resolved = settings.resolve(settings.read(root / "config.yaml") | {"scale": "smoke", "seeds": 2, "backend": "torch"})
-    return resolved | {"tasks": ["parity", "s3"], "architectures": ["transformer", "mamba"]}
+    config = settings.read(root / "config.yaml") | {"scale": "smoke", "seeds": 2, "backend": "torch"}
+    return settings.resolve(config) | {"tasks": ["parity", "s3"], "architectures": ["transformer", "mamba"]}
 
 
 def cfgs(configured: dict) -> dict[tuple, str]:
@@ -55,8 +55,9 @@ def rules_of(jobs) -> set[str]:
 
 
 def test_the_snakefile_imports_nothing_heavy():
-    program = "import stateatlas.plan, stateatlas.settings, stateatlas.backend, stateatlas.adoption, sys; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=canonical.PACKAGE.parent, capture_output=True, check=True)
+    program = "import sys; from stateatlas import adoption, backend, plan, settings; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=canonical.PACKAGE.parent, capture_output=True, check=True)
     assert not HEAVY & set(done.stdout.decode().split())
 
 

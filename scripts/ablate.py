@@ -6,14 +6,14 @@ with job(snakemake) as run:
     import numpy as np
     import torch
 
-    from stateatlas import ablation, behaviour, kernels, probes, tables, weights
+    from stateatlas import ablation, behaviour, blocks, probes, tables, weights
     from stateatlas.resampling import with_halves
     from stateatlas.seeds import stream
     from stateatlas.sequences import Sequences
 
     cfg = run.cfg
     torch.set_num_threads(cfg["threads"])
-    kernels.use(cfg["backend"])
+    blocks.use_backend(cfg["block"], cfg.get("backend"))
     sequences = Sequences(run.input.sequences)
     rng = stream(cfg["root_seed"], "encoding", cfg["task"], "ablate", cfg["seed"])
     identity = {

@@ -5,11 +5,11 @@ from stateatlas.job import job
 with job(snakemake) as run:
     import torch
 
-    from stateatlas import kernels, states, weights
+    from stateatlas import blocks, states, weights
     from stateatlas.sequences import Sequences
 
     torch.set_num_threads(run.cfg["threads"])
-    kernels.use(run.cfg["backend"])
+    blocks.use_backend(run.cfg["block"], run.cfg.get("backend"))
     sequences = Sequences(run.input.sequences)
     for folder in sorted(path for path in run.input.weights.iterdir() if path.is_dir()):
         model = weights.load(folder).to(run.device)

@@ -1,4 +1,4 @@
-"""Which form Mamba's scan takes, decided once for a whole run, before any job and without importing torch."""
+"""Which form the kernels of Mamba and Mamba-2 take, decided once a run, without importing torch."""
 
 import shutil
 import subprocess

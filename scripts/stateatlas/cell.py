@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from stateatlas import kernels, tasks, weights
+from stateatlas import blocks, tasks, weights
 from stateatlas.checkpoint import Checkpoint
 from stateatlas.residual import ResidualModel, matched_shape
 from stateatlas.seeds import derive
@@ -25,7 +25,7 @@ def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str
     `capped` is the same training carried on to the cap, so that a reader sees what the stop rule does.
     """
     torch.set_num_threads(cfg["threads"])
-    kernels.use(cfg["backend"])
+    blocks.use_backend(cfg["block"], cfg.get("backend"))
     task = tasks.load(cfg["task"], cfg["train_length"])
     held_out = Sequences(sequences)
     recipe = Recipe(**cfg["recipe"])

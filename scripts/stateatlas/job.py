@@ -65,7 +65,7 @@ def job(snakemake) -> Iterator[Run]:
         declared = {name: Path(path) for name, path in snakemake.output.items() if name != "manifest"}
         temporary = {name: _temporary(path) for name, path in declared.items()}
         with _locked(Path(snakemake.output.manifest)), _cleaned([*map(_temporary, map(Path, snakemake.output))]):
-            device = "cuda" if snakemake.resources.get("gpu", 0) and cfg.get("backend") == "torch" else "cpu"
+            device = "cuda" if snakemake.resources.get("gpu", 0) and cfg.get("backend") != "compiled" else "cpu"
             run = Run(cfg, _inputs(snakemake), SimpleNamespace(**temporary), _work(snakemake), device)
             yield run
             for name, path in temporary.items():

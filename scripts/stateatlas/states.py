@@ -4,11 +4,12 @@ Files are `<model>/<split>.site<k>.npy`, (sequences, length, width), read and wr
 grow with the number of sequences.
 """
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.lib.format import open_memmap
+from numpy.lib.format import write_array_header_1_0
 
 from stateatlas.residual import ResidualModel
 
@@ -19,18 +20,17 @@ CHUNK = 256  # sequences
 def record(model: ResidualModel, tokens: np.ndarray, folder: Path, split: str) -> None:
     """Write the states of `tokens`, (sequences, length) int64, at every site."""
     folder.mkdir(parents=True, exist_ok=True)
-    shape = (*tokens.shape, model.shape.width)
-    arrays = [
-        open_memmap(folder / f"{split}.site{site}.npy", mode="w+", dtype=np.float32, shape=shape)
-        for site in range(model.sites)
-    ]
+    header = {"descr": "<f4", "fortran_order": False, "shape": (*tokens.shape, model.shape.width)}
     device = next(model.parameters()).device
-    for start in range(0, len(tokens), CHUNK):
-        chunk = torch.from_numpy(tokens[start : start + CHUNK]).to(device)
-        for array, stream in zip(arrays, model.states(chunk), strict=True):
-            array[start : start + CHUNK] = stream.cpu().numpy()
-    for array in arrays:
-        array.flush()
+    # Written, not mapped: on a full disk a write is an error, a page of a mapped file that finds no place is a crash.
+    with contextlib.ExitStack() as opened:
+        files = [opened.enter_context(open(folder / f"{split}.site{k}.npy", "wb")) for k in range(model.sites)]
+        for file in files:
+            write_array_header_1_0(file, header)
+        for start in range(0, len(tokens), CHUNK):
+            chunk = torch.from_numpy(tokens[start : start + CHUNK]).to(device)
+            for file, stream in zip(files, model.states(chunk), strict=True):
+                file.write(np.ascontiguousarray(stream.cpu().numpy(), dtype="<f4").tobytes())
 
 
 def load(folder: Path, split: str, site: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from pathlib import Path
 from stateatlas.manifest import checksum
 
 STATES = ("ok", "stale", "missing", "damaged")
-TEMPORARY = ("record",)  # rules whose results Snakemake deletes once they are used
+TEMPORARY = ("record",)  # rules whose results may be deleted once they are used
 SHOWN = 20  # lines of detail, and of folders in the advice
 
 
@@ -83,11 +83,12 @@ def compare(plan, workdir: Path) -> list[Finding]:
     """Judge every result that `plan` expects.
 
     `plan.expected()` lists (rule, wildcards, manifest path), `plan.cfg(rule, wildcards)` gives today's cfg as
-    JSON.
+    JSON. A temporary result that is gone is left out.
     """
     return [
         judge(rule, json.loads(plan.cfg(rule, wildcards)), Path(workdir, path), workdir)
         for rule, wildcards, path in reversed(plan.expected())  # from the data to the report
+        if rule not in TEMPORARY or Path(workdir, path).exists()
     ]
 
 
@@ -95,8 +96,7 @@ def judge(rule: str, cfg: dict, path: Path, workdir: Path) -> Finding:
     """Judge one result by its manifest at `path`, against today's `cfg`."""
     folder = Path(os.path.relpath(path.parent, workdir))
     if not path.is_file():
-        state, why = ("ok", "") if rule in TEMPORARY else ("missing", "")
-        return Finding(rule, folder, state, why)
+        return Finding(rule, folder, "missing")
     try:
         content = json.loads(path.read_text())
         recorded, outputs, inputs = content["cfg"], content["outputs"], content["inputs"]
@@ -177,7 +177,7 @@ def advice(findings: list[Finding], arguments: list[str]) -> str:
     wrong = [finding for finding in findings if finding.state != "ok"]
     if not wrong:
         return f"All {len(findings)} results belong to today's code and config."
-    if all(finding.state == "missing" or finding.rule in TEMPORARY for finding in findings):
+    if all(finding.state == "missing" for finding in findings):
         return f"Nothing has been made yet. To make it: {command}"
     # Forced by name: Snakemake does not miss what nothing asks for, and without its metadata it cannot see
     # what is stale.

@@ -153,7 +153,7 @@ def test_the_check_leaves_nothing_behind(tmp_path):
 @pytest.fixture
 def disks(monkeypatch):
     Disk = namedtuple("Disk", "mountpoint fstype")
-    mounts = [Disk("/", "ext4"), Disk("/home", "nfs4"), Disk("/home/me/local", "xfs"), Disk("/s", "fuse.x")]
+    mounts = [Disk("/home/me/local", "xfs"), Disk("/home", "nfs4"), Disk("/s", "fuse.x"), Disk("/", "ext4")]
     monkeypatch.setattr(runlock.psutil, "disk_partitions", lambda all: mounts)
 
 

@@ -30,8 +30,8 @@ def test_a_stream_does_not_depend_on_the_hash_seed_of_python():
 
 def test_the_published_values_stay():
     """A change here changes every result: it must be meant."""
-    assert seeds.derive(0) == 6908237706763637223
-    assert seeds.derive(0, "encoding", "parity", "train", 0) == 7311138441475423413
+    assert seeds.derive(0) == 3456079177858693020
+    assert seeds.derive(0, "encoding", "parity", "train", 0) == 1885595649969613448
 
 
 def test_other_names_give_other_streams():

@@ -3,8 +3,9 @@
 A mixer module `blocks/<name>.py` defines a class `Mixer(nn.Module)` with
 
 - `Mixer(width)`: maps (batch, length, width) to the same shape, causally;
-- `Norm`: the norm in front of the mixer, of the MLP and of the read-out (`nn.LayerNorm` or `nn.RMSNorm`);
-- `positions`: whether the embedding adds a learned position.
+- `Norm`: the norm in front of the mixer, of the MLP and of the read-out (`nn.LayerNorm` or `blocks.norm.RMSNorm`);
+- `positions`: whether the embedding adds a learned position;
+- `use_backend(backend)`, only where there is a choice: `kernels.use`.
 """
 
 import importlib
@@ -17,6 +18,12 @@ def load(name: str) -> type[nn.Module]:
     """Return the mixer class of the architecture `name`."""
     # Loaded by name, so that the code of one architecture is not part of another's results.
     return importlib.import_module(f"stateatlas.blocks.{name}").Mixer
+
+
+def use_backend(name: str, backend: str | None) -> None:
+    """Choose the form of the architecture's recurrences, "compiled" or "torch", for this process."""
+    if (choose := getattr(load(name), "use_backend", None)) is not None:
+        choose(backend)
 
 
 class Block(nn.Module):

@@ -7,7 +7,7 @@ from torch import nn
 
 from stateatlas.blocks.norm import RMSNorm
 from stateatlas.blocks.step import inverse_softplus, log_uniform_step
-from stateatlas.kernels import conv_silu, selective_scan
+from stateatlas.kernels import conv_silu, selective_scan, use
 
 
 class Mixer(nn.Module):
@@ -15,6 +15,7 @@ class Mixer(nn.Module):
 
     Norm = RMSNorm
     positions = False
+    use_backend = staticmethod(use)
     state_size = 16
     conv_size = 4
 

@@ -5,7 +5,7 @@ from torch import nn
 
 from stateatlas.blocks.norm import RMSNorm
 from stateatlas.blocks.step import inverse_softplus, log_uniform_step
-from stateatlas.kernels import conv_silu, ssd
+from stateatlas.kernels import conv_silu, ssd, use
 
 
 class Mixer(nn.Module):
@@ -13,6 +13,7 @@ class Mixer(nn.Module):
 
     Norm = RMSNorm
     positions = False
+    use_backend = staticmethod(use)
     state_size = 32
     head_size = 16
     conv_size = 4

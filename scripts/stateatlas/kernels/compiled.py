@@ -3,9 +3,9 @@
 import ctypes
 import functools
 import hashlib
+import itertools
 import os
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -93,26 +93,34 @@ def fits(*tensors: torch.Tensor) -> bool:
 
 
 @functools.cache
-def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    # Keyed by process: a fork has no threads of its parent's.
-    return ThreadPoolExecutor(threads)
+def _parallel():
+    """Return OpenMP's "call this function in so many threads" as torch has loaded it, or None."""
+    # Torch's own threads: others would share the cores with these, which spin for a while after each operation.
+    return getattr(ctypes.CDLL(None), "GOMP_parallel", None)
 
 
 def _run(function: str, rows: int, sizes: tuple[float, ...], tensors: tuple[torch.Tensor, ...]) -> None:
     """Run a C function over all batch rows; tensors of three dimensions are passed as `tokens`."""
     call = getattr(library(tensors[0].dtype), function)
-    threads = max(1, min(torch.get_num_threads(), rows))
     arguments = [(ctypes.c_double if isinstance(s, float) else ctypes.c_long)(s) for s in sizes]
     for t in tensors:
         arguments.append(Tokens(t.data_ptr(), t.stride(1)) if t.ndim == 3 else ctypes.c_void_p(t.data_ptr()))
+    threads = max(1, min(torch.get_num_threads(), rows)) if _parallel() else 1
+    stretches, statuses = itertools.count(), []
 
-    def stretch(i: int) -> int:
-        ends = ctypes.c_long(rows * i // threads), ctypes.c_long(rows * (i + 1) // threads)
-        return call(*ends, *arguments)  # ctypes lets go of the GIL
+    def work(_=None):
+        while (i := next(stretches)) < threads:  # OpenMP may give fewer threads than asked for
+            ends = ctypes.c_long(rows * i // threads), ctypes.c_long(rows * (i + 1) // threads)
+            statuses.append(call(*ends, *arguments))  # ctypes lets go of the GIL
 
-    others = [_pool(os.getpid(), threads - 1).submit(stretch, i) for i in range(1, threads)]
-    if stretch(0) + sum(other.result() for other in others):
+    if threads == 1:
+        work()
+    else:
+        _parallel()(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work), None, threads, 0)
+    if any(statuses):
         raise MemoryError(f"{function}: no memory for its working space; length, channels, ... are {sizes}")
+    if len(statuses) < threads:
+        raise RuntimeError(f"{function} was interrupted")
 
 
 def _regular(t: torch.Tensor) -> torch.Tensor:

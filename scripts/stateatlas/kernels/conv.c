@@ -1,10 +1,10 @@
 /* silu of a causal convolution of every channel with its own `size` weights, and its gradient, for the batch rows
    `start` to `stop`.
 
-   y_t = silu(bias + sum over k of weight_k x_(t - size + 1 + k))
+     y_t = silu(bias + sum over k of weight_k x_(t - size + 1 + k))
 
-   `weight` is (size, channels). Gradients of parameters are given per row, so that their sum does not depend on the number of threads. Functions
-   return 0, or 1 where memory is short. */
+   `weight` is (size, channels). Gradients of parameters are given per row, so that their sum does not depend on the
+   number of threads. Functions return 0, or 1 where memory is short. */
 
 #include "vectors.h"
 

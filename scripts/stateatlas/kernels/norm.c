@@ -2,13 +2,15 @@
 
      y = x r weight        r = 1 / sqrt(mean(x^2) + eps)
 
-   The gradient of `weight` is given per row, so that its sum does not depend on the number of threads. */
+   The gradient of `weight` is given per row, so that its sum does not depend on the number of threads, and is added to
+   what is there. */
 
 #include <math.h>
 
 #include "vectors.h"
 
-int norm_forward(long start, long stop, long length, long channels, double eps, tokens x, const REAL *weight, tokens y) {
+int norm_forward(long start, long stop, long length, long channels, double eps, tokens x, const REAL *weight,
+                 tokens y) {
     for (long token = start * length; token < stop * length; token++) {
         const REAL *xt = x.start + token * x.stride;
         vec squares = {0};
@@ -25,8 +27,8 @@ int norm_forward(long start, long stop, long length, long channels, double eps, 
     return 0;
 }
 
-int norm_backward(long start, long stop, long length, long channels, double eps, tokens x, const REAL *weight, tokens gy,
-                  tokens gx, REAL *gweight) {
+int norm_backward(long start, long stop, long length, long channels, double eps, tokens x, const REAL *weight,
+                  tokens gy, tokens gx, REAL *gweight) {
     for (long token = start * length; token < stop * length; token++) {
         const REAL *xt = x.start + token * x.stride, *gt = gy.start + token * gy.stride;
         REAL *gw = gweight + token / length * channels;

@@ -2,11 +2,11 @@
 
      h_t = exp(delta_t A) h_(t-1) + delta_t u_t B_t        y_t = (C_t h_t + D u_t) silu(gate_t)
 
-   The `head` channels of a head share delta and A. Mamba: head = 1, and A is (states, channels). Mamba-2 (`shared`): A has
-   one number per head, the same for all its states. `skip` is D, one number per channel.
+   The `head` channels of a head share delta and A. Mamba: head = 1, and A is (states, channels). Mamba-2 (`shared`): A
+   has one number per head, the same for all its states. `skip` is D, one number per channel.
 
-   Gradients of parameters are given per row, so that their sum does not depend on the number of threads. Functions
-   return 0, or 1 where memory is short. */
+   Gradients of parameters are given per row, so that their sum does not depend on the number of threads; those of
+   delta and A are added to what is there. Functions return 0, or 1 where memory is short. */
 
 #include "vectors.h"
 
@@ -26,7 +26,8 @@ INLINE int forward(const int shared, long start, long stop, long length, long ch
             for (long token = row * length; token < (row + 1) * length; token++) {
                 const REAL *bt = b.start + token * b.stride, *ct = c.start + token * c.stride;
                 vec step = widen(delta.start + token * delta.stride, d, width, head);
-                vec x = load(u.start + token * u.stride + d, width), z = load(gate.start + token * gate.stride + d, width);
+                vec x = load(u.start + token * u.stride + d, width);
+                vec z = load(gate.start + token * gate.stride + d, width);
                 vec input = step * x, output = skipped * x;
                 if (shared)
                     decay = exponential(step * at[0]);
@@ -64,7 +65,8 @@ INLINE int backward(const int shared, long start, long stop, long length, long c
                 long token = row * length + t;
                 const REAL *bt = b.start + token * b.stride, *ct = c.start + token * c.stride;
                 vec step = widen(delta.start + token * delta.stride, d, width, head);
-                vec x = load(u.start + token * u.stride + d, width), z = load(gate.start + token * gate.stride + d, width);
+                vec x = load(u.start + token * u.stride + d, width);
+                vec z = load(gate.start + token * gate.stride + d, width);
                 vec input = step * x, output = skipped * x;
                 if (shared)
                     k = decay[t] = exponential(step * at[0]);
@@ -127,11 +129,10 @@ INLINE int backward(const int shared, long start, long stop, long length, long c
     return 0;
 }
 
-#define INPUTS                                                                                                          \
-    long start, long stop, long length, long channels, long states, long head, tokens u, tokens delta, const REAL *a,   \
+#define INPUTS                                                                                                        \
+    long start, long stop, long length, long channels, long states, long head, tokens u, tokens delta, const REAL *a, \
         tokens b, tokens c, const REAL *skip, tokens gate
-#define GRADIENTS                                                                                                       \
-    tokens gy, tokens gu, tokens gdelta, REAL *ga, tokens gb, tokens gc, REAL *gskip, tokens ggate
+#define GRADIENTS tokens gy, tokens gu, tokens gdelta, REAL *ga, tokens gb, tokens gc, REAL *gskip, tokens ggate
 #define GIVEN start, stop, length, channels, states, head, u, delta, a, b, c, skip, gate
 
 int mamba_forward(INPUTS, tokens y) { return forward(0, GIVEN, y); }

@@ -15,6 +15,7 @@
 #define LANES ((long)(BYTES / sizeof(REAL)))
 #define INLINE static inline __attribute__((always_inline))
 
+/* An array of (row, token, number): the numbers of a token lie side by side, the next token is `stride` further. */
 typedef struct {
     REAL *start;
     long stride;

@@ -1,0 +1,203 @@
+"""An edit makes again exactly what depends on it: no more, no fewer."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+RESULTS = "results/smoke/"
+CELL = ["models", "states", "probes", "ablations", "refits"]
+# By what stands first in a result's folder, below `encoding/` where it is of the study.
+AFTER_CELLS = {"tables", "claims", "figures", "report"}
+ALL = {"sequences", "base", *CELL, *AFTER_CELLS}
+
+MATRIX = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from stateatlas import backend, canonical, plan, settings
+
+resolved = settings.resolve(settings.read(canonical.ROOT / "config.yaml")) | {"backend": "torch"}
+
+def cfgs():
+    plan._closure.cache_clear(), plan._hash.cache_clear()
+    made = plan.Plan(resolved)
+    jobs = {json.dumps([rule, w], sort_keys=True): (rule, w) for rule, w in made.jobs()}
+    return made, jobs, {key: made.cfg(*job) for key, job in jobs.items()}
+
+made, jobs, before = cfgs()
+names = {str(path.relative_to(canonical.ROOT)): path for suffix in ("py", "c", "h")
+         for path in (canonical.ROOT / "scripts").rglob(f"*.{suffix}")}
+result = {}
+for name, path in sorted(names.items()):
+    users = {key for key, job in jobs.items() if path in made.files(*job)}
+    while True:
+        behind = {key for key, (rule, w) in jobs.items()
+                  if any(json.dumps([r, v], sort_keys=True) in users for r, v in plan.RULES[rule].upstream(resolved, w))}
+        if behind <= users:
+            break
+        users |= behind
+    content = path.read_bytes()
+    path.write_bytes(content + (b"\\nEDITED = 1\\n" if name.endswith(".py") else b"\\n/* edited */\\n"))
+    after = cfgs()[2]
+    path.write_bytes(content)
+    result[name] = [sorted(users), sorted(key for key in jobs if before[key] != after[key])]
+assert cfgs()[2] == before
+print(json.dumps(result))
+"""
+
+
+@pytest.fixture(scope="module")
+def matrix(finished, tmp_path_factory):
+    """For every source file: the jobs whose closure holds it and those behind them, and the jobs whose cfg changes."""
+    import shutil
+
+    root = tmp_path_factory.mktemp("matrix")
+    for name in ("scripts", "rules", "data", "docs", "envs", "report", "config.yaml"):
+        source = finished.root / name
+        if source.exists():
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, root / name)
+    command = [sys.executable, "-c", MATRIX, str(root / "scripts")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_an_edit_of_any_source_file_touches_its_importers_and_what_is_behind_them(matrix):
+    assert len(matrix) > 50
+    for name, (expected, found) in matrix.items():
+        assert found == expected, name
+
+
+def test_no_source_file_is_left_out_by_mistake(matrix):
+    """What runs before any job or beside the workflow is in no result; everything else is."""
+    unused = {name.removeprefix("scripts/stateatlas/") for name, (expected, _) in matrix.items() if not expected}
+    of_other_cells = {"tasks/s3.py", "tasks/dyck.py", "blocks/lstm.py", "blocks/gru.py", "blocks/mamba2.py"}
+    driver = {"bootstrap.py", "driver.py", "install.py", "runlock.py", "verify.py"}
+    before_jobs = {"adoption.py", "backend.py", "plan.py", "possible.py", "settings.py"}
+    assert unused <= of_other_cells | driver | before_jobs
+
+
+def made_again(project, *arguments) -> set[str]:
+    """Return the results to be made, as seen from `results/smoke`, without `encoding/`."""
+    return {name.removeprefix(RESULTS).removeprefix("encoding/") for name in project.planned(*arguments)}
+
+
+def kinds(folders: set[str]) -> set[str]:
+    return {folder.split("/")[0] for folder in folders}
+
+
+def everything(finished) -> set[str]:
+    found = (path.parent.relative_to(finished.work / RESULTS) for path in finished.work.rglob("manifest.json"))
+    return {folder.as_posix().removeprefix("encoding/") for folder in found}
+
+
+EDITED = [
+    ("scripts/stateatlas/training.py", ALL - {"sequences", "base"}),
+    ("scripts/stateatlas/kernels/vectors.h", ALL - {"sequences", "base"}),
+    ("scripts/stateatlas/tasks/parity.py", ALL),
+    ("scripts/stateatlas/probes.py", ALL - {"sequences", "models", "states"}),
+    ("scripts/refit.py", {"refits"} | AFTER_CELLS),
+    ("scripts/plot.py", {"figures", "report"}),
+    ("scripts/stateatlas/scorecard.py", {"report"}),
+    ("data/claims.yaml", {"claims", "figures", "report"}),
+    ("report/scorecard.html.j2", {"report"}),
+    ("Snakefile", set()),
+    ("rules/models.smk", set()),
+    ("README.md", set()),
+    ("scripts/stateatlas/tasks/dyck.py", set()),
+]
+
+
+@pytest.mark.parametrize(("name", "again"), EDITED, ids=lambda part: part if isinstance(part, str) else "")
+def test_an_edit_makes_again_what_depends_on_it(project, finished, name, again):
+    comment = "{# edited #}" if name.endswith("j2") else "/* edited */" if name.endswith(".h") else "# edited"
+    project.append(name, "\nEDITED = 1\n" if name.endswith(".py") else f"\n{comment}\n")
+    found = made_again(project)
+    assert kinds(found) == again
+    cells = {folder for folder in everything(finished) if folder.split("/")[0] in again - {"tables", "figures"}}
+    assert found >= cells
+
+
+def test_an_edit_of_an_architecture_leaves_the_others_alone(project):
+    project.append("scripts/stateatlas/blocks/mamba.py", "\nEDITED = 1\n")
+    found = made_again(project)
+    assert kinds(found) == {*CELL, *AFTER_CELLS}
+    assert {f"{kind}/parity/mamba/seed0" for kind in CELL} <= found
+    assert not [folder for folder in found if "/transformer/" in folder]
+
+
+def test_an_edit_of_a_figure_makes_that_figure_and_the_page_again(project):
+    project.append("scripts/stateatlas/figures/strips.py", "\nEDITED = 1\n")
+    assert made_again(project) == {"figures/strips", "report"}
+
+
+def test_another_version_of_a_package_makes_again_what_ran_with_it(project):
+    project.edit("envs/figures.yaml", "==", "==9")
+    assert kinds(made_again(project)) == {"figures", "report"}
+
+
+def swap_sets(config):
+    config["fit"], config["test"] = config["test"], config["fit"]
+
+
+def swap_betas(config):
+    config["defaults"]["training"]["betas"].reverse()
+
+
+def more_draws(config):
+    config["bootstrap"] += 1
+
+
+def another_recipe_for_another_task(config):
+    config["defaults"]["training_by_task"]["dyck"] = {"clip": 0.5}
+
+
+CONFIGURED = [
+    (swap_sets, ALL),
+    (swap_betas, ALL - {"sequences", "base"}),
+    (more_draws, {"base", "probes", "ablations", "refits"} | AFTER_CELLS),
+    (another_recipe_for_another_task, {"figures", "report"}),
+]
+
+
+@pytest.mark.parametrize(("change", "again"), CONFIGURED)
+def test_a_changed_config_value_makes_again_what_needs_it(project, change, again):
+    config = project.config
+    change(config)
+    project.config = config
+    assert kinds(made_again(project)) == again
+
+
+def test_a_seed_more_trains_only_that_seed(project):
+    found = made_again(project, "--config", "seeds=2")
+    assert kinds(found) == {*CELL, *AFTER_CELLS}
+    assert all(folder.endswith("/seed1") for folder in found if folder.split("/")[0] in CELL)
+    assert made_again(project) == set()
+
+
+def test_a_new_task_is_one_file_and_trains_only_that_task(project):
+    source = (project.root / "scripts/stateatlas/tasks/parity.py").read_text()
+    assert "% 2" in source
+    (project.root / "scripts/stateatlas/tasks/triple.py").write_text(
+        source.replace("% 2", "% 3").replace('"state": 2', '"state": 3')
+    )
+    assert made_again(project) == set()
+    config = project.config
+    config["tasks"].append("triple")
+    project.config = config
+    found = made_again(project)
+    assert kinds(found) == ALL
+    assert all("/triple" in folder for folder in found if folder.split("/")[0] not in AFTER_CELLS)
+    target = RESULTS + "encoding/ablations/triple/transformer/seed0/manifest.json"
+    done = project.snakemake("--quiet", "rules", "--", target)
+    assert done.returncode == 0 and (project.work / target).exists(), done.stdout
+
+
+def test_after_an_edit_is_taken_back_nothing_is_to_do(project):
+    name = "scripts/stateatlas/figures/strips.py"
+    before = (project.root / name).read_text()
+    project.append(name, "\nEDITED = 1\n")
+    assert project.planned()
+    (project.root / name).write_text(before)
+    assert project.planned() == set()

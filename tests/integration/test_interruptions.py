@@ -1,0 +1,108 @@
+"""Kill a run at any moment, give the same command again: the same bytes come out."""
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.slow
+
+TINY = "{scale: smoke, tasks: [parity], architectures: [lstm], steps: {default: 1500}}\n"
+
+
+def run(folder: Path) -> subprocess.Popen:
+    """Start the driver on the verdicts of a tiny run, in the folder's copy of the project."""
+    command = [sys.executable, "-P", str(folder / "scripts/stateatlas/driver.py"), "verdicts"]
+    command += ["--configfile", str(folder / "tiny.yaml")]
+    environment = os.environ | {"STATEATLAS_CHECKPOINT_SECONDS": "0.5"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+
+
+def finish(folder: Path) -> str:
+    process = run(folder)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    return output
+
+
+def copy(root: Path, folder: Path) -> Path:
+    for name in ("Snakefile", "config.yaml", "rules", "scripts", "envs", "profiles", "data", "report", "docs"):
+        source = root / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
+    (folder / "tiny.yaml").write_text(TINY)
+    return folder
+
+
+def tables(folder: Path) -> dict[str, str]:
+    """The checksum of every table and manifest."""
+    results = folder / "results"
+    files = [p for p in sorted(results.rglob("*")) if p.suffix in (".parquet", ".safetensors", ".json")]
+    return {str(p.relative_to(results)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def wait_for(condition, seconds: float = 120):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
+def training_job(driver: subprocess.Popen) -> psutil.Process | None:
+    for process in psutil.Process(driver.pid).children(recursive=True):
+        try:
+            words = process.cmdline()
+        except psutil.Error:
+            continue
+        if words and words[-1].endswith("train.py") and "python" in words[0]:
+            return process
+    return None
+
+
+def checkpoint(folder: Path) -> Path | None:
+    return next(iter((folder / "results/smoke/.work").glob("*/checkpoint.pt")), None)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(root, tmp_path_factory) -> dict[str, str]:
+    folder = copy(root, tmp_path_factory.mktemp("it's undisturbed"))
+    finish(folder)
+    return tables(folder)
+
+
+@pytest.mark.parametrize("victim", ["driver", "job"])
+def test_killed_run_goes_on_from_its_checkpoint_with_the_same_bytes(victim, undisturbed, root, tmp_path):
+    folder = copy(root, tmp_path)
+    driver = run(folder)
+    wait_for(lambda: checkpoint(folder))
+    job = training_job(driver)
+    os.kill(driver.pid if victim == "driver" else job.pid, signal.SIGKILL)
+    driver.wait(timeout=60)
+    wait_for(lambda: not job.is_running(), 10)  # an orphan ends by itself
+    assert checkpoint(folder), "the checkpoint outlives the kill"
+    finish(folder)
+    log = next((folder / "logs").rglob("train/**/seed0.log")).read_text()
+    assert "going on from step" in log
+    assert tables(folder) == undisturbed
+    assert not checkpoint(folder), "a finished training leaves no checkpoint"
+
+
+def test_checkpoint_of_another_config_is_never_resumed(root, tmp_path):
+    folder = copy(root, tmp_path)
+    driver = run(folder)
+    wait_for(lambda: checkpoint(folder))
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.wait(timeout=60)
+    config = folder / "config.yaml"
+    config.write_text(config.read_text().replace("weight_decay: 0.1", "weight_decay: 0.05"))
+    finish(folder)
+    log = next((folder / "logs").rglob("train/**/seed0.log")).read_text()
+    assert "going on from step" not in log

@@ -11,8 +11,7 @@ if str(SCRIPTS) not in sys.path:
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-from stateatlas import adoption, plan, settings as _settings
-from stateatlas import backend as _backend
+from stateatlas import adoption, backend as _backend, claims as _claims, plan, settings as _settings
 
 # Read here, not by `configfile:`, which names neither the file nor the line of a mistake. `config` is what is laid
 # over it: the command line's, or in a module what the importing Snakefile gives.
@@ -23,7 +22,8 @@ try:
         GIVEN = {f"--configfile {path}": _settings.read(path) for path in workflow.config_settings.configfiles}
         GIVEN["--config"] = workflow.config_settings.config
     SETTINGS = _settings.resolve(_settings.merged(_settings.read(ROOT / "config.yaml"), *GIVEN.values()), GIVEN)
-except _settings.ConfigError as error:
+    _claims.load_claims(ROOT / "data/claims.yaml", ROOT / "rules/schemas/claims.schema.yaml", {})
+except (_settings.ConfigError, _claims.ClaimError) as error:
     raise WorkflowError(str(error)) from None
 
 # Without a limit all GPU jobs would start at once; a limit of 0 runs them on the CPU. A cluster's profile sets its own.
@@ -38,6 +38,8 @@ if workflow.is_main_process and not workflow.local_exec:
         *(workflow.config_settings.config_args or []),
         f"backend={SETTINGS['backend']}",
     ]
+if workflow.is_main_process:
+    logger.info(f"Kernels of Mamba and Mamba-2: {_backend.SAID[SETTINGS['backend']]}.")
 PLAN = plan.Plan(SETTINGS)
 RESULTS = f"results/{SETTINGS['scale']}"
 

@@ -5,6 +5,11 @@ import subprocess
 
 from stateatlas import compiler
 
+SAID = {
+    "compiled": "compiled C, on the CPU",
+    "torch": "plain PyTorch (slower on a CPU; `backend: auto` compiles where there is a C compiler)",
+}
+
 
 def local_gpus() -> int:
     """Return how many NVIDIA GPUs this machine shows."""

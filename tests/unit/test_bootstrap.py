@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -185,7 +186,7 @@ def test_no_python_new_enough_gets_one_message(tmp_path):
 def test_the_named_python_is_taken_first(tmp_path):
     project = make_project(tmp_path / "p")
     mine = tmp_path / "mine"
-    mine.write_text(f"#!/bin/sh\necho mine >&2\nexec {sys.executable} \"$@\"\n")
+    mine.write_text(f"#!/bin/sh\necho mine >&2\nexec {shlex.quote(sys.executable)} \"$@\"\n")
     mine.chmod(0o755)
     assert call(project, "--help", PYTHON=str(mine)).stderr == "mine\n"
 

@@ -17,17 +17,6 @@ wildcard_constraints:
     seed="0|[1-9][0-9]*",
 
 
-localrules:
-    all,
-    sequences,
-    models,
-    measurements,
-    tables,
-    verdicts,
-    figures,
-    encoding,
-
-
 # Targets: everything, then one per stage of the walk.
 rule all:
     default_target: True

@@ -1,6 +1,12 @@
 # Helpers of the rules: settings, cfgs and paths. The package decides; these only ask it.
+import os
+import shlex
 import sys
 from pathlib import Path
+
+# Snakemake writes the interpreter into a shell line as it is: a space or an apostrophe in its folder breaks every job.
+if os.path.exists(sys.executable):
+    sys.executable = shlex.quote(sys.executable)
 
 # The folder itself, not `workflow.source_path`, which copies single files elsewhere.
 ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).resolve().parent
@@ -16,7 +22,7 @@ from stateatlas import adoption, backend as _backend, claims as _claims, plan, s
 # Read here, not by `configfile:`, which names neither the file nor the line of a mistake. `config` is what is laid
 # over it: the command line's, or in a module what the importing Snakefile gives.
 try:
-    if workflow.modifier.skip_configfile:
+    if workflow.modifier.namespace:
         GIVEN = {"the importing Snakefile": config}
     else:
         GIVEN = {f"--configfile {path}": _settings.read(path) for path in workflow.config_settings.configfiles}

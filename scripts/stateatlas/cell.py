@@ -35,7 +35,7 @@ def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str
     batches = Batches(
         task, recipe, [validation[0], test], cfg["root_seed"], ("encoding", cfg["task"], "train", cfg["seed"])
     )
-    trainer = Trainer(model, batches, recipe, validation)
+    trainer = Trainer(model, batches, recipe, validation, test)
     checkpoint = Checkpoint(work)
     weights.save(model, folder / "untrained")
     if (state := checkpoint.load()) is not None:
@@ -47,11 +47,12 @@ def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str
     if trainer.stop is not None:
         model.load_state_dict(trainer.stop["model"])
     weights.save(model, folder / "trained")
-    stop_step = trainer.stop["step"] if trainer.stop else trainer.step
+    stop = trainer.stop or {"step": trainer.step, "covered_prefix": trainer.coverage.covered_prefix()}
     history = {
-        "stop_step": stop_step,
+        "stop_step": stop["step"],
         "cap": recipe.steps,
         "stopped": trainer.stop is not None,
+        "covered_prefix": stop["covered_prefix"],
         "rows": trainer.history,
     }
     (folder / "history.json").write_text(json.dumps(history, sort_keys=True) + "\n")

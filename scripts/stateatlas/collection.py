@@ -32,7 +32,10 @@ def training(folders: list[Path]) -> list[dict]:
         if (folder / "capped").exists():
             ends["capped"] = history["cap"]
         for model, end in ends.items():
-            summary = [{"step": end, "metric": key, "value": history[key]} for key in ("stop_step", "cap", "stopped")]
+            summary = [
+                {"step": end, "metric": key, "value": history[key]}
+                for key in ("stop_step", "cap", "stopped", "covered_prefix")
+            ]
             measured = [row for row in history["rows"] if row["step"] <= end]
             rows += [cell | {"model": model, "n": 1} | row for row in measured + summary]
     return rows

@@ -1,7 +1,7 @@
 """Linear probes: what can be read at a site (protocol A, *probe*).
 
 A probe is scikit-learn's multinomial logistic regression on standardised features, fitted on sequences that are
-disjoint from the test sequences.
+disjoint from the test sequences. Only fitting needs scikit-learn.
 """
 
 import warnings
@@ -10,9 +10,6 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 
 _FIELDS = ("weights", "bias", "classes")
 
@@ -42,6 +39,10 @@ def fit(states: np.ndarray, labels: np.ndarray) -> Probe:
     ConvergenceWarning
         As an error: a probe that has not converged measures the optimiser.
     """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
     features = np.asarray(states, dtype=np.float64).reshape(-1, states.shape[-1])
     scaler = StandardScaler().fit(features)
     regression = LogisticRegression(max_iter=2000)

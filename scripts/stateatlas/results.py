@@ -47,6 +47,18 @@ def _rate(seeds: list[bool]) -> dict:
     return _cell(f"{sum(seeds)} of {len(seeds)}", limits, warn=not all(seeds))
 
 
+def covered_prefixes(training: pd.DataFrame) -> dict:
+    """Per architecture (row) and task (column): the longest length at which training had seen 99 % of the test
+    sequences' prefixes, median over seeds and each seed."""
+    rows = shown.of(shown.trained(training), metric="covered_prefix")
+    tasks = ordered(rows["task"], TASKS)
+    body = []
+    for name in ordered(rows["architecture"], ARCHITECTURES):
+        lengths = [shown.of(rows, architecture=name, task=task)["value"].astype(int) for task in tasks]
+        body.append([label(name), *(_cell(f"{x.median():.0f}", ", ".join(map(str, x))) for x in lengths if len(x))])
+    return {"header": ["", *map(label, tasks)], "rows": body}
+
+
 def accuracy_tables(behaviour: pd.DataFrame, probes: pd.DataFrame) -> list[dict]:
     """Token accuracy in per cent, a table a task: models by row, lengths by column, median over seeds and
     each seed."""

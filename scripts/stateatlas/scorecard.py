@@ -12,7 +12,15 @@ import pandas as pd
 from markupsafe import Markup
 
 from stateatlas.names import label, ordered, spelled
-from stateatlas.results import DESCRIPTIVE, accuracy_tables, per_task, reference_cells, sizes, solve_rates
+from stateatlas.results import (
+    DESCRIPTIVE,
+    accuracy_tables,
+    covered_prefixes,
+    per_task,
+    reference_cells,
+    sizes,
+    solve_rates,
+)
 
 SEVERAL = 4  # so many values of a claim are listed in the first table; more are summed up there
 
@@ -71,6 +79,7 @@ def render(
         tally=_tally(judged),
         later=[entry for entry in entries if entry not in here],
         solve_rates=solve_rates(tables["profiles"]),
+        covered=covered_prefixes(tables["training"]),
         accuracy=accuracy_tables(tables["behaviour"], tables["probes"]),
         reference=_reference(reference, settings["published"]),
         figures=[_figure(name, figures[name], captions.get(name, "")) for name in ordered(figures, _FIGURES)],

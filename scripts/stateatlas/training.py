@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from stateatlas.checkpoint import Checkpoint
+from stateatlas.coverage import Coverage
 from stateatlas.residual import ResidualModel
 from stateatlas.seeds import stream
 
@@ -103,9 +104,10 @@ def accuracy(model: ResidualModel, tokens: np.ndarray, states: np.ndarray, batch
 class Trainer:
     """A training in progress. `state()` and `restore()` are what a checkpoint holds."""
 
-    def __init__(self, model: ResidualModel, batches: Batches, recipe: Recipe, validation: tuple):
+    def __init__(self, model: ResidualModel, batches: Batches, recipe: Recipe, validation: tuple, test: np.ndarray):
         self.model, self.batches, self.recipe, self.validation = model, batches, recipe, validation
         self.optimiser = optimiser(model, recipe)
+        self.coverage = Coverage(test)  # counted only: nothing is chosen by it
         self.full = validation[0].shape[1]
         self.step, self.streak = 0, 0
         self.stop: dict | None = None  # step and weights at the stop
@@ -119,6 +121,7 @@ class Trainer:
             "optimiser": self.optimiser.state_dict(),
             "progress": [self.step, self.streak, self.length, self.last_position],
             "stop": self.stop,
+            "seen": torch.from_numpy(self.coverage.seen),
             "history": self.history,
         }
 
@@ -127,6 +130,7 @@ class Trainer:
         self.optimiser.load_state_dict(state["optimiser"])
         self.step, self.streak, self.length, self.last_position = state["progress"]
         self.stop, self.history = state["stop"], state["history"]
+        self.coverage.seen = state["seen"].numpy()
 
     def run(self, to_cap: bool) -> Iterator[None]:
         """Train to the stop, or past it to the cap, yielding after every step."""
@@ -140,6 +144,8 @@ class Trainer:
     def update(self) -> float:
         device = next(self.model.parameters()).device
         tokens = self.batches.draw(self.step, self.length)
+        if self.stop is None:
+            self.coverage.add(tokens)
         states = torch.from_numpy(self.batches.task.label(tokens)["state"]).to(device)
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate(self.step, self.recipe)
@@ -163,7 +169,7 @@ class Trainer:
         self.streak = self.streak + 1 if value >= STOP and self.length == self.full else 0
         if self.streak == self.recipe.stops and self.stop is None:
             weights = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
-            self.stop = {"step": self.step, "model": weights}
+            self.stop = {"step": self.step, "model": weights, "covered_prefix": self.coverage.covered_prefix()}
         for metric, number in (("train_loss", loss), ("validation_accuracy", value), ("length", self.length)):
             self.history.append({"step": self.step, "metric": metric, "value": float(number)})
 

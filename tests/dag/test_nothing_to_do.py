@@ -55,14 +55,10 @@ def test_nothing_is_to_do_with_the_results_in_another_directory(project, tmp_pat
 
 @pytest.mark.parametrize(
     "environment",
-    [{"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "77"}, {"LC_ALL": "C", "TZ": "Asia/Kathmandu"}, {"CC": "cc -g"}],
+    [{"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "77", "LC_ALL": "C", "TZ": "Asia/Kathmandu", "CC": "cc -g"}],
 )
-def test_nothing_is_to_do_in_another_environment(project, environment):
-    assert project.planned(**environment) == set()
-
-
-def test_nothing_is_to_do_with_another_number_of_cores(project):
-    assert project.planned("--cores", "1") == set()
+def test_nothing_is_to_do_in_another_environment_and_with_other_cores(project, environment):
+    assert project.planned("--cores", "1", **environment) == set()
 
 
 def test_nothing_is_to_do_after_an_edit_without_meaning(project):

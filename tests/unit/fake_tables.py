@@ -115,6 +115,7 @@ class FakeRun:
                 self.add("training", task, architecture, "trained", seed, step, metric, shown, 4096)
         self.add("training", task, architecture, "trained", seed, stop, "stop_step", stop, 1)
         self.add("training", task, architecture, "trained", seed, stop, "cap", 4000, 1)
+        self.add("training", task, architecture, "trained", seed, stop, "covered_prefix", 9, 1)
 
     def probes(self, who):
         task, architecture, model, seed = who

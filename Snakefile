@@ -4,6 +4,9 @@ from snakemake.utils import min_version
 min_version("9.27.0")
 
 
+report: "report/workflow.rst"
+
+
 include: "rules/common.smk"
 include: "rules/models.smk"
 include: "rules/measurements.smk"
@@ -15,6 +18,10 @@ wildcard_constraints:
     task="|".join(SETTINGS["tasks"]),
     architecture="|".join(SETTINGS["architectures"]),
     seed="0|[1-9][0-9]*",
+
+
+onstart:
+    check_places()
 
 
 # Targets: everything, then one per stage of the walk.

@@ -39,7 +39,7 @@ GPU = SETTINGS["gpu"] and ("gpu" not in workflow.global_resources or workflow.gl
 
 # Decided once, here: jobs on other machines get the answer with their config.
 SETTINGS["backend"] = _backend.resolve(SETTINGS["backend"], GPU)
-if workflow.is_main_process and not workflow.local_exec:
+if workflow.is_main_process:
     workflow.config_settings.config_args = [
         *(workflow.config_settings.config_args or []),
         f"backend={SETTINGS['backend']}",
@@ -55,6 +55,14 @@ if workflow.is_main_process and not Path(".snakemake/metadata").exists() and Pat
             f"{len(stale)} results in {RESULTS} were made by other code or config and came without Snakemake's records, "
             f"so they are not made again by themselves. `./reproduce verify` lists them; delete what is stale."
         )
+
+
+def check_places():
+    """Refuse to start where a folder that jobs write to cannot be written."""
+    try:
+        _settings.check_writable([Path(RESULTS), Path("logs"), Path("benchmarks")])
+    except _settings.ConfigError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def cfg(rule):

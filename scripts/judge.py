@@ -8,4 +8,6 @@ with job(snakemake) as run:
 
     evidence = {path.parent.name: tables.read(path, path.parent.name) for path in run.input.tables}
     loaded = claims.load_claims(ROOT / "data/claims.yaml", ROOT / "rules/schemas/claims.schema.yaml", tables.SCHEMAS)
-    tables.write(run.output.table, "claims", verdicts.evaluate(loaded, evidence, run.cfg["scale"]))
+    judged = verdicts.evaluate(loaded, evidence, run.cfg["scale"])
+    tables.write(run.output.table, "claims", judged)
+    judged.to_csv(run.output.csv, index=False)

@@ -1,5 +1,6 @@
 """Results that came without Snakemake's records: an archive, a copy, a clone of a finished run."""
 
+import contextlib
 import json
 import os
 import time
@@ -15,7 +16,8 @@ def adopt(plan: Plan) -> list[Path]:
     """
     now = time.time()
     for path in Path("results", plan.settings["scale"]).rglob("*"):
-        os.utime(path, (now, now))
+        with contextlib.suppress(OSError):  # a folder that may only be read keeps its times
+            os.utime(path, (now, now))
     return [
         path
         for rule, wildcards, path in plan.expected()

@@ -1,6 +1,7 @@
 """From config.yaml to the checked settings of one scale. Every mistake is found here, before any job starts."""
 
 import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -92,6 +93,16 @@ def resolve(config: dict, given: dict[str, Mapping] | None = None, schema: Path 
     return _Config(config, given or {}, read(schema)).settings()
 
 
+def check_writable(folders: list[Path]) -> None:
+    """Raise ConfigError if a folder cannot be written or made."""
+    for folder in folders:
+        place = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+        if not place.is_dir():
+            raise ConfigError(f"{place} is in the way of a folder; move it")
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise ConfigError(f"{place} cannot be written; make it writable, or work elsewhere with --directory")
+
+
 class _Config:
     """A config on its way to settings; `layers` are the parts that they come from, the last on top."""
 
@@ -169,6 +180,8 @@ class _Config:
             if self.source(path) == "--config" and len(path) > 1:
                 return "--config takes what stands in braces or lists as text: put it in a file for --configfile"
             return "that is text: write it without quotes, and 1.0e-3 for 1e-3"
+        if asked == "boolean" and self.source(path) == "--config":
+            return "True or False is needed, with a capital on the command line"
         if asked == "integer" and isinstance(value, float):
             return "a whole number without a point or an exponent is needed"
         return ("it is empty: " if value is None else "") + KINDS[asked]

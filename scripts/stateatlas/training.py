@@ -18,7 +18,6 @@ from stateatlas.residual import ResidualModel
 from stateatlas.seeds import stream
 
 log = logging.getLogger(__name__)
-STOP = 0.995  # validation token accuracy at the full length (protocol A)
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Recipe:
     """How a model is trained; the same for every architecture of a task.
 
     `curriculum` is the length to start at, or 0 for the full length from the first step on: the length grows by one
-    whenever the accuracy at the last position (a moving average) passes `advance`. `steps` is the cap. `stops` is
-    the number of evaluations in a row that must reach 99.5 %.
+    whenever the accuracy at the last position (a moving average) passes `advance`. `steps` is the cap. A
+    training ends when validation accuracy is `stop_accuracy` or more in `stops` evaluations in a row.
     """
 
     steps: int
@@ -42,6 +41,7 @@ class Recipe:
     curriculum: int
     advance: float
     evaluate_every: int
+    stop_accuracy: float
     stops: int
 
 
@@ -166,7 +166,7 @@ class Trainer:
         self.model.eval()
         value = accuracy(self.model, *self.validation)
         self.model.train()
-        self.streak = self.streak + 1 if value >= STOP and self.length == self.full else 0
+        self.streak = self.streak + 1 if value >= self.recipe.stop_accuracy and self.length == self.full else 0
         if self.streak == self.recipe.stops and self.stop is None:
             weights = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
             self.stop = {"step": self.step, "model": weights, "covered_prefix": self.coverage.covered_prefix()}

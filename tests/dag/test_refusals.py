@@ -1,9 +1,12 @@
 """What a user sees of a mistake: one message, no traceback, and nothing started or written."""
 
+import subprocess
+
 import pytest
 import yaml
 from workflow import Project
 
+TARGET = "results/smoke/encoding/sequences/parity/manifest.json"
 BAD_LINES = [
     (["seed=3"], "--config: unknown key 'seed'; did you mean seeds?"),
     (["tasks=parity"], "--config: tasks is 'parity'; a list such as [a, b] is needed"),
@@ -52,14 +55,28 @@ def test_a_mistake_in_the_claims_file_is_told_before_any_job(clone):
     assert "claims.yaml" in said and "stduy" in said
 
 
-@pytest.mark.parametrize("place", ["results", "results/smoke"])
-def test_a_file_where_results_should_go_is_told(clone, place):
+@pytest.mark.parametrize("place", ["results", "results/smoke", "logs"])
+def test_a_file_where_a_folder_should_be_is_told(clone, place):
     path = clone.root / place
     path.parent.mkdir(exist_ok=True)
     path.write_text("")
-    target = "results/smoke/encoding/sequences/parity/manifest.json"
-    done = clone.snakemake("--cores", "1", "--", target)
-    assert done.returncode != 0 and place in done.stdout
+    done = clone.snakemake("--cores", "1", "--", TARGET)
+    assert done.returncode != 0 and "Traceback" not in done.stdout
+    assert f"{place} is in the way of a folder; move it" in done.stdout
+
+
+def test_a_results_folder_that_cannot_be_written_is_told(clone):
+    results = clone.root / "results"
+    results.mkdir()
+    if subprocess.run(["mount", "--bind", results, results], capture_output=True, check=False).returncode:
+        pytest.skip("no right to mount here")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", results], check=True)
+        done = clone.snakemake("--cores", "1", "--", TARGET)
+    finally:
+        subprocess.run(["umount", "--lazy", results], check=True)
+    assert done.returncode != 0 and "Traceback" not in done.stdout
+    assert f"{results} cannot be written; make it writable, or work elsewhere with --directory" in done.stdout
 
 
 def test_a_damaged_result_is_told_by_the_job_that_reads_it(project):

@@ -84,11 +84,12 @@ def test_threads_come_from_the_cfg_and_not_from_the_scheduler(place):
 
 
 @pytest.mark.parametrize(
-    ("gpu", "backend", "device"), [(1, "torch", "cuda"), (0, "torch", "cpu"), (1, "compiled", "cpu")]
+    ("gpu", "backend", "device"), [(1, "torch", "cuda"), (1, None, "cuda"), (0, "torch", "cpu"), (1, "compiled", "cpu")]
 )
-def test_a_gpu_is_used_where_one_is_given_and_the_backend_can(place, gpu, backend, device):
-    snakemake = described("record", backend=backend)
-    snakemake.input, snakemake.resources = rule_jobs.Named({}), {"gpu": gpu}
+def test_a_gpu_is_used_where_one_is_given_and_the_kernels_can(place, gpu, backend, device):
+    snakemake = described("record")
+    cfg = json.loads(snakemake.params.cfg) | ({"backend": backend} if backend else {})
+    snakemake.params.cfg, snakemake.input, snakemake.resources = json.dumps(cfg), rule_jobs.Named({}), {"gpu": gpu}
     folder("record").mkdir(parents=True)
     with kept_logging(), job.job(snakemake) as running:
         assert running.device == device

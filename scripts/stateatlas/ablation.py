@@ -71,15 +71,14 @@ def at_training_length(
 ) -> Iterator[tuple[dict, np.ndarray]]:
     """Yield (identity, right tokens per sequence) of every ablation at one site.
 
-    The probe's own directions and random ones of their dimension are taken out by every method; the curves over k
-    are zero-ablations.
+    The probe's directions, principal directions and random ones of the probe's dimensions are taken out by every
+    method; the other random ones are set to zero only.
     """
     width = fit_states.shape[-1]
     own = probe_subspaces(weights)
     ranks = sorted({subspace.k for subspace in own})
-    every_method = [*own, *random_subspaces(rng, width, ranks, draws)]
-    curves = [*sweep(weights, fit_states, sizes)]
-    curves += random_subspaces(rng, width, [k for k in sizes if k not in ranks], draws)
+    every_method = [*own, *random_subspaces(rng, width, ranks, draws), *sweep(weights, fit_states, sizes)]
+    curves = random_subspaces(rng, width, [k for k in sizes if k not in ranks], draws)
     for subspace in every_method:
         for method in METHODS:
             yield site.row(method, subspace), site.right(method, subspace)

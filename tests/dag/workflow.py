@@ -53,7 +53,8 @@ class Project:
             [sys.executable, "-P", "-m", "snakemake", *arguments],
             cwd=cwd or self.work,
             env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            timeout=900,
         )  # fmt: skip
 
     def planned(self, *arguments: str, **options) -> set[str]:

@@ -140,9 +140,9 @@ def test_recorded_states_are_the_model_s(model, tokens, tmp_path, monkeypatch):
 def test_refit_finds_a_second_copy_of_what_was_taken_out():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, (80, 5))
-    x = np.stack([labels * 4.0, labels * 3.9, *rng.standard_normal((2, 80, 5))], axis=-1) + rng.normal(
-        0, 0.3, (80, 5, 4)
-    )
+    # The probe leans on the small copy, whose standardised size is the same; the large one stays.
+    copies = [labels * 4.0, labels * 1.0, *rng.standard_normal((2, 80, 5))]
+    x = np.stack(copies, axis=-1) + rng.normal(0, 0.1, (80, 5, 4))
     probe = probes.fit(x[:40], labels[:40])
     rows = list(refit.measure(probe, (x[:40], labels[:40]), (x[40:], labels[40:]), rng))
     shares = {(r["subspace"], r["metric"]): right.sum() / 200 for r, right in rows}

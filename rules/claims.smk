@@ -8,6 +8,11 @@ rule judge:
     output:
         manifest=at("judge", "manifest.json"),
         table=at("judge", "table.parquet"),
+        csv=report(
+            at("judge", "table.csv"),
+            caption="../report/claims.rst",
+            category="Scorecard",
+        ),
     log:
         log_of("judge"),
     benchmark:

@@ -15,7 +15,7 @@ from stateatlas.sequences import Sequences
 from stateatlas.states import load
 from stateatlas.subspaces import Subspace, probe_subspaces, random_subspaces, sweep
 
-CHUNK = 256  # sequences
+CHUNK = 2048  # edited sequences that run at once
 METHODS = ("zero", "mean", "resample")
 
 
@@ -42,17 +42,31 @@ class Site:
         # Half the set away: every sequence serves once, and none serves itself.
         self.other = self.states.roll(len(states) // 2, dims=0)
 
+    def right(self, edits: list[tuple[str, Subspace]]) -> Iterator[tuple[dict, np.ndarray]]:
+        """Yield (identity, right tokens of every sequence) after each edit, a method and a subspace.
+
+        Several edits run as one batch: one small model at a time would mostly wait for the calls.
+        """
+        together = max(1, CHUNK // len(self.states))
+        for start in range(0, len(edits), together):
+            group = edits[start : start + together]
+            for (method, subspace), right in zip(group, self._right(group), strict=True):
+                yield self.row(method, subspace), right
+
     @torch.inference_mode()
-    def right(self, method: str, subspace: Subspace) -> np.ndarray:
-        """Return the right tokens of every sequence after the edit."""
-        basis = torch.tensor(subspace.basis, dtype=torch.float32).to(self.states.device)
+    def _right(self, edits: list[tuple[str, Subspace]]) -> np.ndarray:
         counts = []
         for start in range(0, len(self.states), CHUNK):
             rows = slice(start, start + CHUNK)
-            change = edit(method, basis, self.mean, self.other[rows])
-            logits = self.model.resume(self.states[rows], self.site, change)
-            counts.append((logits.argmax(-1) == self.labels[rows]).sum(1).cpu())
-        return torch.cat(counts).numpy()
+            streams = [self._edited(rows, method, subspace) for method, subspace in edits]
+            logits = self.model.resume(torch.cat(streams), self.site)
+            right = logits.argmax(-1).unflatten(0, (len(edits), -1)) == self.labels[rows]
+            counts.append(right.sum(-1).cpu().numpy())
+        return np.concatenate(counts, axis=1)
+
+    def _edited(self, rows: slice, method: str, subspace: Subspace) -> torch.Tensor:
+        basis = torch.tensor(subspace.basis, dtype=torch.float32).to(self.states.device)
+        return edit(method, basis, self.mean, self.other[rows])(self.states[rows])
 
     def row(self, method: str, subspace: Subspace) -> dict:
         """Return the identity of a measurement at this site."""
@@ -79,19 +93,16 @@ def at_training_length(
     ranks = sorted({subspace.k for subspace in own})
     every_method = [*own, *random_subspaces(rng, width, ranks, draws), *sweep(weights, fit_states, sizes)]
     curves = random_subspaces(rng, width, [k for k in sizes if k not in ranks], draws)
-    for subspace in every_method:
-        for method in METHODS:
-            yield site.row(method, subspace), site.right(method, subspace)
-    for subspace in curves:
-        yield site.row("zero", subspace), site.right("zero", subspace)
+    edits = [(method, subspace) for subspace in every_method for method in METHODS]
+    yield from site.right(edits + [("zero", subspace) for subspace in curves])
 
 
 def at_other_length(
     site: Site, weights: np.ndarray, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[dict, np.ndarray]]:
     """Yield the same for the training length's top direction at another length, beside random directions."""
-    for subspace in [probe_subspaces(weights)[0], *random_subspaces(rng, weights.shape[1], [1], draws)]:
-        yield site.row("zero", subspace), site.right("zero", subspace)
+    taken = [probe_subspaces(weights)[0], *random_subspaces(rng, weights.shape[1], [1], draws)]
+    yield from site.right([("zero", subspace) for subspace in taken])
 
 
 def measure(

@@ -101,7 +101,7 @@ def test_edit_is_its_definition_written_out(method):
         np.testing.assert_allclose(edited[n, t], expected, atol=1e-12)
 
 
-def test_ablation_from_recorded_states_equals_a_whole_edited_forward(model, tokens, tmp_path):
+def test_ablation_from_recorded_states_equals_a_whole_edited_forward(model, tokens, tmp_path, monkeypatch):
     states.record(model, tokens, tmp_path, "test")
     labels = np.random.default_rng(1).integers(0, 4, tokens.shape)
     subspace = subspaces.Subspace("random", 0, np.linalg.qr(np.random.default_rng(2).standard_normal((16, 5)))[0])
@@ -114,7 +114,13 @@ def test_ablation_from_recorded_states_equals_a_whole_edited_forward(model, toke
                     stream = torch.tensor(subspace.project_out(stream.numpy()), dtype=torch.float32)
                 stream = model.block(index, stream) if index < len(model.blocks) else stream
             expected = (model.read(stream).argmax(-1).numpy() == labels).sum(1)
-        np.testing.assert_array_equal(site.right("zero", subspace), expected)
+        other = subspaces.Subspace("random", 1, subspace.basis[:, :2])
+        for chunk in (7, 30, 2048):  # fewer than the sequences, and room for one edit or several
+            monkeypatch.setattr(ablation, "CHUNK", chunk)
+            found = list(site.right([("zero", subspace), ("zero", other), ("zero", subspace)]))
+            assert [row["k"] for row, _ in found] == [5, 2, 5]
+            np.testing.assert_array_equal(found[0][1], expected)
+            np.testing.assert_array_equal(found[2][1], expected)
 
 
 def test_resample_takes_from_another_sequence_and_uses_every_one_once(model, tokens):

@@ -114,7 +114,7 @@ def test_after_kill_9_of_snakemake_the_driver_ends_the_jobs_and_the_same_command
     run = start(command(toy), toy)
     orphan = job(toy)
     child(run).kill()
-    assert run.wait(timeout=20) == 128 + signal.SIGKILL
+    assert run.wait(timeout=90) == 128 + signal.SIGKILL
     assert "Snakemake was ended by SIGKILL; the same command goes on from there" in (toy / "log").read_text()
     assert not orphan.is_running()
     finish(start(command(toy), toy), toy)
@@ -124,7 +124,7 @@ def test_after_kill_9_of_snakemake_the_driver_ends_the_jobs_and_the_same_command
 def test_one_interrupt_reaches_every_process_once_and_ends_cleanly(toy, number):
     run = start(command(toy), toy)
     os.kill(run.pid, number)
-    assert run.wait(timeout=30) == 1
+    assert run.wait(timeout=90) == 1
     assert (toy / "interrupts").read_text() == "x"
     assert not (toy / ".snakemake" / "locks").exists()
     assert not (toy / ".reproduce.lock").read_text()
@@ -136,7 +136,7 @@ def test_sigterm_lets_running_jobs_finish_and_starts_no_more(toy):
     os.kill(run.pid, signal.SIGTERM)
     time.sleep(0.5)
     (toy / "go").touch()
-    assert run.wait(timeout=30) == 1
+    assert run.wait(timeout=90) == 1
     assert (toy / "first.txt").read_text() == "made by one job\n"
     assert not (toy / "second.txt").exists()
 

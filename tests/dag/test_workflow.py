@@ -125,7 +125,6 @@ def test_a_job_asks_for_more_after_a_failure_and_with_the_scale(clone):
     assert memory < more_memory and minutes < more_minutes
 
 
-@pytest.mark.slow
 def test_the_report_of_snakemake_is_made(project: Project):
     done = project.snakemake("--report", "it's a report.html")
     assert done.returncode == 0, done.stdout

@@ -90,7 +90,8 @@ def kinds(folders: set[str]) -> set[str]:
 
 
 def everything(finished) -> set[str]:
-    found = (path.parent.relative_to(finished.work / RESULTS) for path in finished.work.rglob("manifest.json"))
+    results = finished.work / RESULTS
+    found = (path.parent.relative_to(results) for path in results.rglob("manifest.json"))
     return {folder.as_posix().removeprefix("encoding/") for folder in found}
 
 
@@ -101,18 +102,13 @@ EDITED = [
     ("scripts/stateatlas/training.py", ALL - {"sequences", "base"}),
     ("scripts/stateatlas/tasks/parity.py", ALL),
     ("scripts/stateatlas/probes.py", ALL - {"sequences", "models", "states"}),
-    ("scripts/refit.py", {"refits"} | AFTER_CELLS),
-    ("scripts/plot.py", {"figures", "report"}),
-    ("scripts/stateatlas/scorecard.py", {"report"}),
     ("data/claims.yaml", {"claims", "report"} | WITH_CLAIMS),
-    ("report/scorecard.html.j2", {"report"}),
 ]
 
 
 @pytest.mark.parametrize(("name", "again"), EDITED, ids=lambda part: part if isinstance(part, str) else "")
 def test_an_edit_makes_again_what_depends_on_it(project, finished, name, again):
-    comment = "{# edited #}" if name.endswith("j2") else "# edited"
-    project.append(name, "\nEDITED = 1\n" if name.endswith(".py") else f"\n{comment}\n")
+    project.append(name, "\nEDITED = 1\n" if name.endswith(".py") else "\n# edited\n")
     found = made_again(project)
     assert kinds(found) == again
     cells = {folder for folder in everything(finished) if folder.split("/")[0] in again - {"tables", "figures"}}
@@ -127,20 +123,21 @@ def test_an_edit_of_what_is_in_no_result_makes_nothing_again(project):
     assert project.planned() == set()
 
 
-@pytest.mark.parametrize(
-    ("name", "edit"), [("blocks/mamba.py", "\nEDITED = 1\n"), ("kernels/vectors.h", "\n/* edited */\n")]
-)
-def test_an_edit_of_an_architecture_leaves_the_others_alone(project, name, edit):
-    project.append(f"scripts/stateatlas/{name}", edit)
+def test_an_edit_of_an_architecture_leaves_the_others_alone(project):
+    project.append("scripts/stateatlas/blocks/mamba.py", "\nEDITED = 1\n")
     found = made_again(project)
     assert kinds(found) == {*CELL, *AFTER_CELLS}
     assert {f"{kind}/parity/mamba/seed0" for kind in CELL} <= found
     assert not [folder for folder in found if "/transformer/" in folder]
 
 
-def test_an_edit_of_a_figure_makes_that_figure_and_the_page_again(project):
-    project.append("scripts/stateatlas/figures/strips.py", "\nEDITED = 1\n")
+def test_an_edit_of_a_figure_makes_that_figure_and_the_page_again_until_it_is_taken_back(project):
+    path = project.root / "scripts/stateatlas/figures/strips.py"
+    before = path.read_text()
+    path.write_text(before + "\nEDITED = 1\n")
     assert made_again(project) == {"figures/strips", "report"}
+    path.write_text(before)
+    assert made_again(project) == set()
 
 
 def test_another_version_of_a_package_makes_again_what_ran_with_it(project):
@@ -156,10 +153,6 @@ def swap_betas(config):
     config["defaults"]["training"]["betas"].reverse()
 
 
-def more_draws(config):
-    config["bootstrap"] += 1
-
-
 def another_recipe_for_another_task(config):
     config["defaults"]["training_by_task"]["dyck"] = {"clip": 0.5}
 
@@ -167,7 +160,6 @@ def another_recipe_for_another_task(config):
 CONFIGURED = [
     (swap_sets, ALL),
     (swap_betas, ALL - {"sequences", "base"}),
-    (more_draws, {"base", "probes", "ablations", "refits"} | AFTER_CELLS),
     (another_recipe_for_another_task, {"figures", "report"}),
 ]
 
@@ -184,7 +176,6 @@ def test_a_seed_more_trains_only_that_seed(project):
     found = made_again(project, "--config", "seeds=2")
     assert kinds(found) == {*CELL, *AFTER_CELLS}
     assert all(folder.endswith("/seed1") for folder in found if folder.split("/")[0] in CELL)
-    assert made_again(project) == set()
 
 
 @pytest.fixture
@@ -212,12 +203,3 @@ def test_a_new_task_works(with_a_new_task):
     done = with_a_new_task.snakemake("--quiet", "rules")
     assert done.returncode == 0, done.stdout
     assert with_a_new_task.planned() == set()
-
-
-def test_after_an_edit_is_taken_back_nothing_is_to_do(project):
-    name = "scripts/stateatlas/figures/strips.py"
-    before = (project.root / name).read_text()
-    project.append(name, "\nEDITED = 1\n")
-    assert project.planned()
-    (project.root / name).write_text(before)
-    assert project.planned() == set()

@@ -15,8 +15,8 @@ include: "rules/figures.smk"
 
 
 wildcard_constraints:
-    task="|".join(SETTINGS["tasks"]),
-    architecture="|".join(SETTINGS["architectures"]),
+    task="|".join(map(re.escape, experiments.tasks(SETTINGS))),
+    architecture="|".join(map(re.escape, experiments.architectures(SETTINGS))),
     seed="0|[1-9][0-9]*",
 
 

@@ -1,5 +1,6 @@
 # Helpers of the rules: settings, cfgs and paths. The package decides; these only ask it.
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ if str(SCRIPTS) not in sys.path:
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-from stateatlas import adoption, backend as _backend, claims as _claims, plan, settings as _settings
+from stateatlas import adoption, backend as _backend, claims as _claims, experiments, plan, settings as _settings
 
 # Read here, not by `configfile:`, which names neither the file nor the line of a mistake. `config` is what is laid
 # over it: the command line's, or in a module what the importing Snakefile gives.

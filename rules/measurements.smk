@@ -65,7 +65,6 @@ rule ablate:
     output:
         manifest=at("ablate", "manifest.json"),
         table=at("ablate", "table.parquet"),
-        behaviour=at("ablate", "behaviour.parquet"),
     log:
         log_of("ablate"),
     benchmark:
@@ -140,8 +139,7 @@ rule collect:
 rule derive:
     input:
         manifests=read_by("derive", "manifest.json"),
-        probes=table("probes"),
-        behaviour=table("behaviour"),
+        tables=read_by("derive", "table.parquet"),
     output:
         manifest=at("derive", "manifest.json"),
         table=at("derive", "table.parquet"),
@@ -149,6 +147,8 @@ rule derive:
         log_of("derive"),
     benchmark:
         benchmark_of("derive")
+    wildcard_constraints:
+        table="|".join(plan.DERIVED),
     conda:
         "../envs/analysis.yaml"
     threads: 1

@@ -55,6 +55,7 @@ rule record:
     output:
         manifest=at("record", "manifest.json"),
         states=directory(at("record", "states")),
+        behaviour=at("record", "behaviour.parquet"),
     log:
         log_of("record"),
     benchmark:

@@ -1,9 +1,12 @@
-"""Derive the layer profiles and their indices from the probes. Cost: a second."""
+"""Derive one table from others. Cost: seconds."""
 
 from stateatlas.job import job
 
 with job(snakemake) as run:
-    from stateatlas import profiles, tables
+    import importlib
 
-    parts = {name: tables.read(getattr(run.input, name), name) for name in ("probes", "behaviour")}
-    tables.write(run.output.table, "profiles", profiles.profile_table(parts["probes"], parts["behaviour"]))
+    from stateatlas import tables
+
+    name = run.cfg["table"]
+    parts = {path.parent.name: tables.read(path, path.parent.name) for path in run.input.tables}
+    tables.write(run.output.table, name, importlib.import_module(f"stateatlas.{name}").derive(parts, run.cfg))

@@ -68,6 +68,12 @@ class Site:
         basis = torch.tensor(subspace.basis, dtype=torch.float32).to(self.states.device)
         return edit(method, basis, self.mean, self.other[rows])(self.states[rows])
 
+    def clean(self) -> Iterator[tuple[dict, np.ndarray]]:
+        """Yield the same for the model as it is, which belongs to no site (-1)."""
+        nothing = Subspace("none", 0, np.zeros((self.states.shape[-1], 0)))
+        for row, right in self.right([("zero", nothing)]):
+            yield row | {"site": -1, "method": "clean"}, right
+
     def row(self, method: str, subspace: Subspace) -> dict:
         """Return the identity of a measurement at this site."""
         length = self.states.shape[1]
@@ -113,7 +119,7 @@ def measure(
     cfg: dict,
     rng: np.random.Generator,
 ) -> Iterator[tuple[dict, np.ndarray]]:
-    """Yield (identity, right tokens per sequence) of every ablation of one model.
+    """Yield (identity, right tokens per sequence) of the model as it is and of every ablation of it.
 
     folder: its recorded states; probes: the weights (classes, width) of the probe at every site; cfg: train_length,
     lengths, subspace_sizes and random_draws. At the training length every site runs on from its recorded states.
@@ -125,6 +131,7 @@ def measure(
         mean = fitted.mean(axis=(0, 1), dtype=np.float64)
         place = Site(model, site, load(folder, "test", site), labels, mean)
         yield from at_training_length(place, weights, fitted, cfg["subspace_sizes"], draws, rng)
+    yield from place.clean()
     for length in cfg["lengths"]:
         if length != train_length:
             tokens, labels = (sequences.get("test", length, key) for key in ("tokens", "state"))
@@ -133,3 +140,4 @@ def measure(
             for site, weights in probes.items():
                 place = Site(model, site, streams[site].cpu().numpy(), labels, np.zeros(weights.shape[1]))
                 yield from at_other_length(place, weights, draws, rng)
+            yield from place.clean()

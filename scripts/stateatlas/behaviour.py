@@ -31,8 +31,8 @@ def solved_prefix(right: np.ndarray) -> int:
 
 def measure(
     model: ResidualModel, sequences: Sequences, lengths: list[int], draws: int, rng: np.random.Generator
-) -> Iterator[tuple[dict, np.ndarray]]:
-    """Yield the rows of the behaviour table for one model, and its right tokens (n, length) at each length."""
+) -> Iterator[dict]:
+    """Yield the rows of the behaviour table for one model."""
     for length in lengths:
         right = right_tokens(model, sequences.get("test", length), sequences.get("test", length, "state"))
         low, high = bootstrap(right.sum(axis=1) / length, 1.0, rng, draws)
@@ -45,4 +45,4 @@ def measure(
             "high": np.nan,
         }
         for row in (accuracy, prefix):
-            yield {"length": length} | row, right
+            yield {"length": length} | row

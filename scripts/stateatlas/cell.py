@@ -32,14 +32,14 @@ def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str
             "or add `--resources gpu=0` to run on the CPU"
         )
     blocks.use_backend(cfg["block"], cfg.get("backend"))
-    task = tasks.load(cfg["task"], cfg["train_length"])
+    task = tasks.load(cfg["strings"], cfg["train_length"], cfg["target"])
     held_out = Sequences(sequences)
     recipe = Recipe(**cfg["recipe"])
     model = _new_model(cfg, task, recipe).to(device)
     validation = [held_out.get("validation", cfg["train_length"], key) for key in ("tokens", "state")]
     test = held_out.get("test", cfg["train_length"])
     batches = Batches(
-        task, recipe, [validation[0], test], cfg["root_seed"], ("encoding", cfg["task"], "train", cfg["seed"])
+        task, recipe, [validation[0], test], cfg["root_seed"], ("encoding", cfg["strings"], "train", cfg["seed"])
     )
     trainer = Trainer(model, batches, recipe, validation, test)
     checkpoint = Checkpoint(work)

@@ -6,10 +6,12 @@ would import numpy or torch into the Snakefile.
 
 import ast
 import difflib
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from stateatlas.sizes import FORMS, architecture, lengths, per_task, recipe
+from stateatlas import experiments
+from stateatlas.sizes import CHANGE, FORMS, architecture, lengths, per_task, recipe, task_parts
 
 PACKAGE = Path(__file__).parent
 REFERENCE = "transformer"  # what the others' parameters are matched to: it is its own stock form
@@ -19,14 +21,14 @@ Problem = tuple[list, str]  # the setting's path, and the remedy
 
 def problems(settings: dict) -> Iterator[Problem]:
     """Yield what is wrong with complete settings of the right types; each check relies on those before it."""
-    tasks, blocks = modules("tasks", "Task"), modules("blocks", "Mixer")
-    yield from _task_names(settings, tasks)
-    yield from _architecture_names(settings, blocks)
-    for task in settings["tasks"]:
-        yield from _lengths(settings, task, tasks[task], blocks)
-        yield from _sequences(settings, task, tasks[task])
+    files = modules("tasks", "Task"), modules("blocks", "Mixer")
+    for experiment in ("", *settings["extras"]):
+        yield from _names(settings, experiment, *files)
+    for task in experiments.tasks(settings):
+        yield from _lengths(settings, task, files)
+        yield from _sequences(settings, task, files[0])
         yield from _recipe(settings, task)
-    yield from _model(settings, blocks)
+    yield from _model(settings, files[1])
 
 
 def nearest(name: object, known: list) -> str:
@@ -53,51 +55,70 @@ def modules(kind: str, defines: str) -> dict[str, Path]:
     return found
 
 
-def _task_names(settings: dict, known: dict[str, Path]) -> Iterator[Problem]:
-    for task in settings["tasks"]:
-        if task not in known:
-            yield ["tasks"], f"there is no task {task}: {nearest(task, list(known))}"
+def _names(settings: dict, experiment: str, tasks: dict[str, Path], blocks: dict[str, Path]) -> Iterator[Problem]:
+    """Check the tasks and architectures of an experiment, "" for those at the top."""
+    part, place = (settings[experiment], [experiment]) if experiment else (settings, [])
+    for key in ("tasks", "architectures", *(("embedding_std", "learning_rate") if experiment == "recipes" else ())):
+        if key not in part:
+            yield [experiment], f"{key} is not set: add it"
+    known = {name: [name, *_targets(name, file)] for name, file in tasks.items()}
+    for task in part["tasks"]:
+        if task not in (names := list(itertools.chain(*known.values()))):
+            yield [*place, "tasks"], f"there is no task {task}: {nearest(task, names)}"
+    yield from _per_task(settings, part["tasks"], list(itertools.chain(*known.values())))
+    for name in part["architectures"]:
+        yield from (([*place, "architectures"], remedy) for remedy in _architecture(name, blocks))
+
+
+def _targets(task: str, file: Path) -> list[str]:
+    return [f"{task}-{target}" for target in literal(file, "other_targets") or ()]
+
+
+def _per_task(settings: dict, tasks: list[str], known: list[str]) -> Iterator[Problem]:
     for key in ("train_length", "steps", "training_by_task"):
-        names = list(known) if key == "training_by_task" else ["default", *known]
+        names = known if key == "training_by_task" else ["default", *known]
         for name in settings[key]:
             if name not in names:
                 yield [key, name], f"there is no task {name}: {nearest(name, names)}"
     for key in ("train_length", "steps"):
-        for task in settings["tasks"]:
+        for task in tasks:
             if per_task(settings[key], task) is None:
                 yield [key], f"it names neither {task} nor default: add one"
 
 
-def _architecture_names(settings: dict, known: dict[str, Path]) -> Iterator[Problem]:
-    for name in settings["architectures"]:
-        module, dash, form = name.partition("-")
-        if module not in known or (dash and form not in FORMS):
-            names = [*known, *(f"{block}-{suffix}" for block in known for suffix in FORMS)]
-            yield ["architectures"], f"there is no architecture {name}: {nearest(name, names)}"
-        if form == "nope" and not literal(known[module], "positions"):
-            yield ["architectures"], f"{module} has no positions that {name} could leave out: write {module}"
-        if form == "stock" and module == REFERENCE:
-            yield ["architectures"], f"{module} is its own stock form: write {module}"
+def _architecture(name: str, known: dict[str, Path]) -> Iterator[str]:
+    """Yield what is wrong with an architecture's name."""
+    module, *suffixes = name.split("-")
+    if module not in known or any(suffix not in FORMS and not CHANGE.fullmatch(suffix) for suffix in suffixes):
+        names = [*known, *(f"{block}-{suffix}" for block in known for suffix in FORMS)]
+        yield f"there is no architecture {name}: {nearest(name, names)}"
+    elif "nope" in suffixes and not literal(known[module], "positions"):
+        yield f"{module} has no positions that {name} could leave out: write {module}"
+    elif "noconv" in suffixes and not literal(known[module], "conv_size"):
+        yield f"{module} has no convolution that {name} could leave out: write {module}"
+    elif "stock" in suffixes and module == REFERENCE:
+        yield f"{module} is its own stock form: write {module}"
 
 
-def _lengths(settings: dict, task: str, file: Path, blocks: dict[str, Path]) -> Iterator[Problem]:
+def _lengths(settings: dict, task: str, files: tuple[dict[str, Path], dict[str, Path]]) -> Iterator[Problem]:
     length = per_task(settings["train_length"], task)
-    least = literal(file, "min_length") or 1
+    least = literal(files[0][task_parts(task)[0]], "min_length") or 1
     if length < least:
         yield _of_task("train_length", settings, task), f"{task} needs at least {least} tokens"
     if len({round(length * factor) for factor in settings["length_factors"]}) < len(settings["length_factors"]):
         yield ["length_factors"], f"two of them give {task} the same length: take one out"
     positions, longest = literal(PACKAGE / "residual.py", "POSITIONS"), lengths(settings, task)[-1]
-    for name in settings["architectures"]:
+    for name in experiments.architectures(settings):
         module, form = architecture(name)
-        if form.get("positions", literal(blocks[module], "positions")) and longest > positions:
+        if form.get("positions", literal(files[1][module], "positions")) and longest > positions:
             reason = f"{task} would be {longest} tokens long, but {name} has {positions} positions"
             yield ["length_factors"], f"{reason}: lower them or train_length"
 
 
-def _sequences(settings: dict, task: str, file: Path) -> Iterator[Problem]:
+def _sequences(settings: dict, task: str, files: dict[str, Path]) -> Iterator[Problem]:
     """Half of all strings at least must be left: training draws what is in no held-out set."""
-    vocabulary, trained = literal(file, "vocabulary"), per_task(settings["train_length"], task)
+    vocabulary = literal(files[task_parts(task)[0]], "vocabulary")
+    trained = per_task(settings["train_length"], task)
     for length in lengths(settings, task) if vocabulary else []:
         splits = ("validation", "fit", "test") if length == trained else ("fit", "test")
         asked, most = sum(settings[split] for split in splits), vocabulary**length // 2
@@ -108,7 +129,7 @@ def _sequences(settings: dict, task: str, file: Path) -> Iterator[Problem]:
 
 
 def _recipe(settings: dict, task: str) -> Iterator[Problem]:
-    chosen, steps = recipe(settings, task), per_task(settings["steps"], task)
+    chosen, steps = recipe(settings, task, ""), per_task(settings["steps"], task)
     bounds = {
         "curriculum": (per_task(settings["train_length"], task), "train_length"),
         "evaluate_every": (steps, "steps"),
@@ -123,7 +144,7 @@ def _recipe(settings: dict, task: str) -> Iterator[Problem]:
 
 def _model(settings: dict, blocks: dict[str, Path]) -> Iterator[Problem]:
     width = settings["width"]
-    for name in settings["architectures"]:
+    for name in experiments.architectures(settings):
         heads = literal(blocks[architecture(name)[0]], "heads")
         if isinstance(heads, int) and width % heads:
             yield ["width"], f"a multiple of the {heads} heads of {name} is needed"
@@ -134,4 +155,4 @@ def _model(settings: dict, blocks: dict[str, Path]) -> Iterator[Problem]:
 
 
 def _of_task(key: str, settings: dict, task: str) -> list:
-    return [key, task if task in settings[key] else "default"]
+    return [key, next(name for name in (task, task_parts(task)[0], "default") if name in settings[key])]

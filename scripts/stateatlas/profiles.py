@@ -63,15 +63,15 @@ def best_site(accuracy: np.ndarray) -> int:
     return int(np.argmax(accuracy >= accuracy.max() - NEAR_BEST - 1e-12)) + 1
 
 
-def profile_table(probes: pd.DataFrame, behaviour: pd.DataFrame) -> pd.DataFrame:
+def derive(tables: dict[str, pd.DataFrame], cfg: dict) -> pd.DataFrame:
     """All indices at the training length of trained and capped models, one row each, sorted.
 
-    probes, behaviour: the tables of the same names, whole. Rows of seed -1 describe the mean profile of
+    tables: `probes` and `behaviour`, whole; nothing is taken from cfg. Rows of seed -1 describe the mean profile of
     the solved seeds: the mean r for all indices, the mean accuracy for `best_site`. Where r is undefined
     its rows are missing. Raises ValueError when a run has probes but no base, no behaviour or no
     choosing half.
     """
-    probes = _at_training_length(probes)
+    probes, behaviour = _at_training_length(tables["probes"]), tables["behaviour"]
     base = _bases(probes)
     solved = solved_runs(behaviour)
     blocks = probes[

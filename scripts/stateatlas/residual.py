@@ -18,7 +18,10 @@ POSITIONS = 256  # rows of the learned position table (protocol A: positions pas
 
 @dataclass(frozen=True)
 class Shape:
-    """What `config.json` of a model holds. `mlp_width` 0 means no MLP (the stock form of Mamba)."""
+    """What `config.json` of a model holds.
+
+    `mlp_width` 0 means no MLP (the stock form of Mamba), `conv` False a Mamba without its convolution.
+    """
 
     architecture: str
     width: int
@@ -27,6 +30,7 @@ class Shape:
     vocabulary: int
     classes: int
     positions: bool
+    conv: bool = True
 
 
 class ResidualModel(nn.Module):
@@ -42,7 +46,10 @@ class ResidualModel(nn.Module):
         mixer = blocks.load(shape.architecture)
         self.embedding = nn.Embedding(shape.vocabulary, shape.width)
         self.position = nn.Embedding(POSITIONS, shape.width) if shape.positions else None
-        self.blocks = nn.ModuleList(blocks.Block(mixer, shape.width, shape.mlp_width) for _ in range(shape.layers))
+        form = {} if shape.conv else {"conv": False}  # only Mamba's mixer knows the word
+        self.blocks = nn.ModuleList(
+            blocks.Block(mixer(shape.width, **form), shape.width, shape.mlp_width) for _ in range(shape.layers)
+        )
         self.norm = mixer.Norm(shape.width, eps=1e-5)
         self.head = nn.Linear(shape.width, shape.classes)
 

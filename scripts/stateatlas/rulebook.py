@@ -1,20 +1,24 @@
 """The rules as data: where each one's results lie, what it needs from the settings, and what it reads."""
 
 import ast
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from stateatlas import experiments
 from stateatlas.canonical import PACKAGE
-from stateatlas.sizes import architecture, lengths, per_task, recipe
+from stateatlas.sizes import architecture, lengths, per_task, recipe, task_parts
 
 STUDY = "encoding"
-TABLES = {
+TABLES = {  # table -> the rule that makes its parts, one a cell
     "training": "train",
-    "behaviour": "ablate",
+    "behaviour": "record",
     "probes": "probe",
     "ablations": "ablate",
     "refits": "refit",
+}
+DERIVED = {  # table -> the tables that it is derived from
+    "profiles": ("probes", "behaviour"),
+    "recipes": ("profiles",),
 }
 FIGURES = sorted(p.stem for p in (PACKAGE / "figures").glob("[a-z]*.py") if p.stem not in ("style",))
 
@@ -52,26 +56,43 @@ def _sizes(*keys: str) -> Callable[[Settings, Wildcards], dict]:
     return lambda s, w: {key: s[key] for key in keys}
 
 
+def _strings(w: Wildcards) -> dict:
+    """Tasks that differ in the target alone share their strings, so random streams go by the strings."""
+    return dict(zip(("strings", "target"), task_parts(w["task"]), strict=True))
+
+
 def _sample_fields(s: Settings, w: Wildcards) -> dict:
-    return {
-        "train_length": per_task(s["train_length"], w["task"]),
-        "lengths": lengths(s, w["task"]),
-    } | _sizes("root_seed", "validation", "fit", "test")(s, w)
+    return (
+        _strings(w)
+        | {
+            "train_length": per_task(s["train_length"], w["task"]),
+            "lengths": lengths(s, w["task"]),
+        }
+        | _sizes("root_seed", "validation", "fit", "test")(s, w)
+    )
 
 
 def _train_fields(s: Settings, w: Wildcards) -> dict:
     module, form = architecture(w["architecture"])
-    return {
-        "block": module,
-        "form": form,
-        "train_length": per_task(s["train_length"], w["task"]),
-        "recipe": {**recipe(s, w["task"]), "steps": per_task(s["steps"], w["task"])},
-        "to_cap": int(w["seed"]) < s["capped_seeds"],
-    } | _sizes("root_seed", "width", "layers")(s, w)
+    return (
+        _strings(w)
+        | {
+            "block": module,
+            "form": form,
+            "train_length": per_task(s["train_length"], w["task"]),
+            "recipe": {**recipe(s, w["task"], w["architecture"]), "steps": per_task(s["steps"], w["task"])},
+            "to_cap": int(w["seed"]) < s["capped_seeds"] and w in experiments.cells(s, "ablate"),
+        }
+        | _sizes("root_seed", "width", "layers")(s, w)
+    )
 
 
 def _record_fields(s: Settings, w: Wildcards) -> dict:
-    return {"block": architecture(w["architecture"])[0], "train_length": per_task(s["train_length"], w["task"])}
+    return {
+        "block": architecture(w["architecture"])[0],
+        "train_length": per_task(s["train_length"], w["task"]),
+        "lengths": lengths(s, w["task"]),
+    } | _sizes("root_seed", "bootstrap")(s, w)
 
 
 def _ablate_fields(s: Settings, w: Wildcards) -> dict:
@@ -92,19 +113,28 @@ def _block(w: Wildcards) -> list[str]:
     return [f"blocks/{architecture(w['architecture'])[0]}.py"]
 
 
-def cells(s: Settings) -> Iterator[Wildcards]:
-    """Every trained cell: task, architecture, seed."""
-    for task, name, seed in itertools.product(s["tasks"], s["architectures"], range(s["seeds"])):
-        yield {"task": task, "architecture": name, "seed": str(seed)}
+def _task_file(w: Wildcards) -> str:
+    return f"tasks/{task_parts(w['task'])[0]}.py"
 
 
 def _collected(s: Settings, w: Wildcards) -> list[tuple[str, Wildcards]]:
-    base = [("base_probe", {"task": task}) for task in s["tasks"]] if w["table"] == "probes" else []
-    return base + [(TABLES[w["table"]], cell) for cell in cells(s)]
+    rule = TABLES[w["table"]]
+    base = [("base_probe", {"task": task}) for task in experiments.tasks(s)] if w["table"] == "probes" else []
+    return base + [(rule, cell) for cell in experiments.cells(s, rule)]
 
 
 def _all_tables(s: Settings, w: Wildcards) -> list[tuple[str, Wildcards]]:
-    return [("collect", {"table": table}) for table in TABLES] + [("derive", {})]
+    return [table_job(table) for table in tables(s)]
+
+
+def tables(s: Settings) -> list[str]:
+    """Return the tables of this run."""
+    return [table for table in (*TABLES, *DERIVED) if table != "recipes" or "recipes" in s["extras"]]
+
+
+def figures(s: Settings) -> list[str]:
+    """Return the figures of this run: those whose tables it has."""
+    return [name for name in FIGURES if set(figure_tables(name)) <= {*tables(s), "claims"}]
 
 
 def figure_tables(figure: str) -> tuple[str, ...]:
@@ -117,7 +147,9 @@ def figure_tables(figure: str) -> tuple[str, ...]:
 
 def table_job(table: str) -> tuple[str, Wildcards]:
     """Return the job that makes a whole-study table."""
-    return {"profiles": ("derive", {}), "claims": ("judge", {})}.get(table, ("collect", {"table": table}))
+    if table == "claims":
+        return "judge", {}
+    return ("derive" if table in DERIVED else "collect"), {"table": table}
 
 
 def _shown(s: Settings, w: Wildcards) -> dict:
@@ -131,7 +163,7 @@ RULES = {
         "analysis",
         ("task",),
         _sample_fields,
-        modules=lambda w: [f"tasks/{w['task']}.py"],
+        modules=lambda w: [_task_file(w)],
     ),
     "train": Rule(
         f"{STUDY}/models/{{task}}/{{architecture}}/seed{{seed}}",
@@ -139,7 +171,7 @@ RULES = {
         ("task", "architecture", "seed"),
         _train_fields,
         lambda s, w: [("sample", _task(w))],
-        lambda w: [f"tasks/{w['task']}.py", *_block(w)],
+        lambda w: [_task_file(w), *_block(w)],
         runs_model=True,
     ),
     "record": Rule(
@@ -183,10 +215,12 @@ RULES = {
     ),
     "collect": Rule(f"{STUDY}/tables/{{table}}", "analysis", ("table",), upstream=_collected),
     "derive": Rule(
-        f"{STUDY}/tables/profiles",
+        f"{STUDY}/tables/{{table}}",
         "analysis",
-        fields=lambda s, w: {"train_length": {task: per_task(s["train_length"], task) for task in s["tasks"]}},
-        upstream=lambda s, w: [("collect", {"table": "probes"}), ("collect", {"table": "behaviour"})],
+        ("table",),
+        lambda s, w: _sizes("recipes", "training")(s, w) if w["table"] == "recipes" else {},
+        lambda s, w: [table_job(table) for table in DERIVED[w["table"]]],
+        lambda w: [f"{w['table']}.py"],
     ),
     "judge": Rule(
         "claims",
@@ -213,7 +247,7 @@ RULES = {
         lambda s, w: [
             ("judge", {}),
             *_all_tables(s, w),
-            *(("plot", {"figure": figure}) for figure in FIGURES),
+            *(("plot", {"figure": figure}) for figure in figures(s)),
         ],
         data=("data/claims.yaml", "data/published.yaml", "data/assumptions.yaml", "report", "docs/reference"),
     ),

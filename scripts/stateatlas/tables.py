@@ -6,8 +6,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_NUMBERS = {"seed": "int64", "step": "int64", "length": "int64", "site": "int64", "k": "int64", "draw": "int64",
-            "n": "int64", "atom": "int64", "value": "float64", "low": "float64", "high": "float64"}  # fmt: skip
+_WHOLE = ("seed", "step", "length", "site", "k", "draw", "n", "atom")
+_REAL = ("embedding_std", "rate", "value", "low", "high")
+_NUMBERS = dict.fromkeys(_WHOLE, "int64") | dict.fromkeys(_REAL, "float64")
 _CELL = ["study", "task", "architecture", "model", "seed"]
 
 SCHEMAS = {
@@ -19,6 +20,7 @@ SCHEMAS = {
     "refits": [*_CELL, "length", "site", "target", "subspace", "k", "draw", "half", "metric", "value", "n", "low",
                "high"],
     "profiles": [*_CELL, "length", "site", "metric", "value"],
+    "recipes": [*_CELL, "embedding_std", "rate", "metric", "value"],
     "claims": ["claim", "study", "atom", "cell", "metric", "bound", "value", "low", "high", "n", "verdict", "reason"],
 }  # fmt: skip
 

@@ -19,6 +19,7 @@ TINY = {
     "tasks": ["parity"],
     "architectures": ["transformer", "mamba"],
     "seeds": 1,
+    "extras": [],
     "layers": 1,
     "steps": {"default": 20},
     "length_factors": [1, 2],

@@ -22,10 +22,10 @@ REFITS = {"manifests": ("refit", CELL, "manifest.json"), "parts": ("refit", CELL
 JOBS = {
     "sample": (TASK, {}, ["sequences.safetensors"]),
     "train": (CELL, SEQUENCES, ["weights"]),
-    "record": (CELL, SEQUENCES | WEIGHTS, ["states"]),
+    "record": (CELL, SEQUENCES | WEIGHTS, ["states", "behaviour.parquet"]),
     "base_probe": (TASK, SEQUENCES, ["table.parquet"]),
     "probe": (CELL, SEQUENCES | STATES, ["table.parquet", "probes.safetensors"]),
-    "ablate": (CELL, SEQUENCES | WEIGHTS | STATES | PROBES, ["table.parquet", "behaviour.parquet"]),
+    "ablate": (CELL, SEQUENCES | WEIGHTS | STATES | PROBES, ["table.parquet"]),
     "refit": (CELL, SEQUENCES | STATES | PROBES, ["table.parquet"]),
     "collect": (TABLE, REFITS, ["table.parquet"]),
 }
@@ -34,7 +34,8 @@ TINY = settings.resolve(
         settings.read(canonical.ROOT / "config.yaml"),
         {
             "scale": "smoke", "backend": "torch", "tasks": ["parity"], "architectures": ["lstm"], "seeds": 1,
-            "width": 16, "layers": 1, "train_length": {"default": 12}, "length_factors": [1], "steps": {"default": 2},
+            "extras": [], "width": 16, "layers": 1, "train_length": {"default": 12}, "length_factors": [1],
+            "steps": {"default": 2},
             "validation": 16, "fit": 16, "test": 16, "subspace_sizes": [1], "random_draws": 1, "bootstrap": 100,
             "threads": 1, "gpu": False,
             "training": {"batch": 4, "warmup": 1, "evaluate_every": 1},

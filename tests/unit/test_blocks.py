@@ -224,6 +224,21 @@ def test_variants_leave_out_what_they_name():
     assert parameters(with_positions) - parameters(no_positions) == POSITIONS * 32
 
 
+@pytest.mark.parametrize("backend", ["torch", "compiled"])
+def test_mamba_without_its_convolution_is_mamba_with_one_that_does_nothing(backend):
+    blocks.use_backend("mamba", backend)
+    full, free = model_of("mamba"), model_of("mamba", conv=False)
+    assert full.shape.mlp_width == free.shape.mlp_width
+    state = full.state_dict()
+    with torch.no_grad():
+        for block in full.blocks:
+            block.mixer.conv1d.weight.zero_()[:, :, -1] = 1  # the last tap is the token itself
+            block.mixer.conv1d.bias.zero_()
+    free.load_state_dict({name: tensor for name, tensor in state.items() if "conv1d" not in name})
+    tokens = torch.randint(0, full.shape.vocabulary, (3, 9))
+    torch.testing.assert_close(free(tokens), full(tokens), rtol=1e-5, atol=1e-6)
+
+
 def test_models_are_made_of_our_blocks_alone():
     for architecture in ARCHITECTURES:
         modules = list(model_of(architecture, layers=1).modules())

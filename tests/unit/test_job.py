@@ -94,6 +94,7 @@ def test_a_gpu_is_used_where_one_is_given_and_the_kernels_can(place, gpu, backen
     with kept_logging(), job.job(snakemake) as running:
         assert running.device == device
         running.output.states.mkdir()
+        running.output.behaviour.touch()
 
 
 FAILURES = [

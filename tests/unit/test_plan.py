@@ -22,13 +22,13 @@ JUDGING = {"claims", "bounds", "evidence", "verdicts", "selection", "statistics"
 CLOSURES = {
     "sample": {"tasks", "sequences", "seeds"},
     "train": TRAINING,
-    "record": MODEL | {"states"},
+    "record": MODEL | {"states", "behaviour", "resampling", "tables"},
     "base_probe": PROBING,
     "probe": PROBING,
-    "ablate": MODEL | {"ablation", "behaviour", "subspaces", "probes", "states", "resampling", "tables"},
+    "ablate": MODEL | {"ablation", "subspaces", "probes", "states", "resampling", "tables"},
     "refit": {"refit", "subspaces"} | PROBING - {"probing"},
     "collect": {"collection", "tables"},
-    "derive": {"profiles", "tables", "sizes"},
+    "derive": {"profiles", "recipes", "tables", "sizes"},
     "judge": JUDGING,
     "plot": SHOWN | JUDGING,
     "scorecard": SHOWN | JUDGING | {"scorecard", "results"},
@@ -134,9 +134,9 @@ DOWNSTREAM = {"collect", "derive", "judge", "plot", "scorecard"}
 MEASURED = {"record", "probe", "ablate", "refit"} | DOWNSTREAM
 VALUES = {
     # a change of the settings -> the rules that it makes again
-    "bootstrap": ({"bootstrap": 300}, {"base_probe", "probe", "ablate", "refit"} | DOWNSTREAM),
-    "random_draws": ({"random_draws": 3}, {"ablate", "refit"} | DOWNSTREAM),
-    "subspace_sizes": ({"subspace_sizes": [1, 2]}, {"ablate"} | DOWNSTREAM),
+    "bootstrap": ({"bootstrap": 300}, {"base_probe"} | MEASURED),
+    "random_draws": ({"random_draws": 3}, {"ablate", "refit"} | DOWNSTREAM - {"derive"}),
+    "subspace_sizes": ({"subspace_sizes": [1, 2]}, {"ablate"} | DOWNSTREAM - {"derive"}),
     "a size that does not fit": ({"subspace_sizes": [1, 2, 4, 8, 16, 32, 64]}, {"plot", "scorecard"}),
     "threads": ({"threads": 2}, {"train"} | MEASURED),
     "backend": ({"backend": "compiled"}, {"train"} | MEASURED),
@@ -195,6 +195,29 @@ def test_a_task_more_trains_only_that_task(base):
     jobs = changed(cfgs(base), cfgs(base | {"tasks": ["parity", "s3", "dyck"]}))
     assert rules_of(jobs) == {"sample", "base_probe", "train"} | MEASURED
     assert all(("task", "dyck") in job for job in jobs if job[0] not in DOWNSTREAM)
+
+
+def test_an_experiment_more_trains_only_its_own_cells(base):
+    jobs = changed(cfgs(base | {"extras": []}), cfgs(base | {"extras": ["attribution"]}))
+    assert rules_of(jobs) == {"train", "record"} | DOWNSTREAM
+    trained = {(dict(job[1:])["task"], dict(job[1:])["architecture"]) for job in jobs if job[0] == "train"}
+    assert trained == {(task, "mamba-noconv") for task in base["attribution"]["tasks"]} | {
+        (task, "mamba") for task in base["attribution"]["tasks"] if task not in base["tasks"]
+    }
+
+
+def test_only_the_papers_own_cells_go_on_to_the_cap(base):
+    made = plan.Plan(base | {"capped_seeds": 1})
+    jobs = {(w["task"], w["architecture"]): json.loads(made.cfg(rule, w)) for rule, w in made.jobs() if rule == "train"}
+    to_cap = {cell for cell, cfg in jobs.items() if cfg["to_cap"]}
+    assert to_cap == {(task, name) for task in base["tasks"] for name in base["architectures"]}
+
+
+def test_tasks_on_the_same_strings_draw_them_from_the_same_stream(base):
+    made = plan.Plan(base)
+    depth, parity = (json.loads(made.cfg("sample", {"task": task})) for task in ("dyck", "dyck-parity"))
+    assert depth["strings"] == parity["strings"] == "dyck" and (depth["target"], parity["target"]) == ("", "parity")
+    assert {**depth, "task": "", "target": ""} == {**parity, "task": "", "target": ""}
 
 
 def test_an_architecture_more_trains_only_that_architecture(base):

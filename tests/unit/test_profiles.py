@@ -110,6 +110,10 @@ def tables(runs, base=0.5):
     return pd.DataFrame(probes)[SCHEMAS["probes"]], pd.DataFrame(behaviour)[SCHEMAS["behaviour"]]
 
 
+def derived(probes, behaviour):
+    return profiles.derive({"probes": probes, "behaviour": behaviour}, {})
+
+
 def value(table, metric, seed=0, site=-1, model="trained"):
     rows = table[(table["metric"] == metric) & (table["seed"] == seed) & (table["site"] == site)]
     return rows.loc[rows["model"] == model, "value"].item()
@@ -125,7 +129,7 @@ RUNS = {
 
 
 def test_table_has_the_contract_columns_and_the_training_length_only():
-    table = profiles.profile_table(*tables(RUNS))
+    table = derived(*tables(RUNS))
     assert list(table.columns) == SCHEMAS["profiles"]
     assert set(table["length"]) == {16}
     assert set(table["model"]) == {"trained", "capped"}
@@ -133,7 +137,7 @@ def test_table_has_the_contract_columns_and_the_training_length_only():
 
 
 def test_table_leaves_the_embedding_out():
-    table = profiles.profile_table(*tables(RUNS))
+    table = derived(*tables(RUNS))
     assert value(table, "r", site=4) == 1
     assert value(table, "r", site=1) == pytest.approx(0.1)
     assert value(table, "late_rise_margin") == pytest.approx(0.36)
@@ -143,12 +147,12 @@ def test_table_leaves_the_embedding_out():
 
 
 def test_solved_is_99_5_per_cent_at_the_training_length():
-    table = profiles.profile_table(*tables(RUNS))
+    table = derived(*tables(RUNS))
     assert [value(table, "solved", seed) for seed in (0, 1, 2)] == [1, 1, 0]
 
 
 def test_mean_profile_is_that_of_the_solved_seeds():
-    table = profiles.profile_table(*tables(RUNS))
+    table = derived(*tables(RUNS))
     assert [value(table, "r", -1, site) for site in (1, 2, 3, 4)] == pytest.approx([0.15, 0.30, 0.51, 1.0])
     assert value(table, "concentration", -1) == pytest.approx(0.49)
     assert value(table, "best_site", -1) == 4
@@ -157,20 +161,20 @@ def test_mean_profile_is_that_of_the_solved_seeds():
 
 def test_no_mean_profile_without_solved_seeds():
     runs = {run: (accuracy, 0.9) for run, (accuracy, _) in RUNS.items()}
-    assert (profiles.profile_table(*tables(runs))["seed"] >= 0).all()
+    assert (derived(*tables(runs))["seed"] >= 0).all()
 
 
 def test_best_site_is_chosen_on_the_selection_half():
     probes, behaviour = tables({("mamba", "trained", 0): ([0.9, 0.6, 1.0, 0.7], 1.0)})
     chosen = (probes["half"] == "selection") & (probes["site"] == 1) & (probes["control"] == "none")
     probes.loc[chosen & (probes["length"] == 16) & (probes["target"] == "state"), "value"] = 1.0
-    table = profiles.profile_table(probes, behaviour)
+    table = derived(probes, behaviour)
     assert value(table, "best_site") == 1
     assert value(table, "largest_rise_site") == 2
 
 
 def test_undefined_profiles_have_no_r_but_a_best_site():
-    table = profiles.profile_table(*tables({("mamba", "trained", 0): ([0.9, 0.4, 0.45], 0.6)}))
+    table = derived(*tables({("mamba", "trained", 0): ([0.9, 0.4, 0.45], 0.6)}))
     assert set(table["metric"]) == {"base", "best_site", "solved"}
     assert table["value"].notna().all()
 
@@ -189,4 +193,4 @@ def test_undefined_profiles_have_no_r_but_a_best_site():
 )
 def test_missing_rows_are_named(broken, message):
     with pytest.raises(ValueError, match=message):
-        profiles.profile_table(*broken(*tables(RUNS)))
+        derived(*broken(*tables(RUNS)))

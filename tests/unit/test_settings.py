@@ -88,7 +88,14 @@ BAD = [
     ({"architectures": ["norm"]}, "architectures is ['norm']", "no architecture norm"),
     ({"architectures": ["mamba-stok"]}, "architectures is ['mamba-stok']", "did you mean mamba-stock?"),
     ({"architectures": ["mamba-"]}, "architectures is ['mamba-']", "no architecture mamba-"),
-    ({"architectures": ["gru-stock-nope"]}, "architectures is ['gru-stock-nope']", "no architecture gru-stock-nope"),
+    ({"architectures": ["gru-stock-nope"]}, "architectures is ['gru-stock-nope']", "gru has no positions"),
+    ({"architectures": ["lstm-noconv"]}, "architectures is ['lstm-noconv']", "has no convolution that lstm-noconv"),
+    ({"architectures": ["lstm-std"]}, "architectures is ['lstm-std']", "no architecture lstm-std"),
+    ({"tasks": ["dyck-party"]}, "tasks is ['dyck-party']", "no task dyck-party: did you mean dyck-parity?"),
+    ({"extras": ["recipe"]}, "extras.0 is 'recipe'", "did you mean recipes?"),
+    ({"held_out": {"tasks": ["mod4"]}}, "held_out.tasks is ['mod4']", "no task mod4: did you mean mod3?"),
+    ({"attribution": {"architectures": ["manba"]}}, "attribution.architectures is ['manba']", "did you mean mamba?"),
+    ({"recipes": {"embedding_std": [0]}}, "recipes.embedding_std.0 is 0", "more than 0"),
     ({"architectures": ["mamba-nope"]}, "architectures is ['mamba-nope']", "write mamba"),
     ({"architectures": ["transformer-stock"]}, "architectures is ['transformer-stock']", "write transformer"),
     # Wrong types.
@@ -273,6 +280,10 @@ def test_every_form_of_an_architecture_is_split_into_module_and_change():
     assert sizes.architecture("mamba") == ("mamba", {})
     assert sizes.architecture("mamba-stock") == ("mamba", {"mlp_width": 0})
     assert sizes.architecture("transformer-nope") == ("transformer", {"positions": False})
+    assert sizes.architecture("mamba-noconv-std0.02-lr2") == ("mamba", {"conv": False})
+    assert sizes.recipe_changes("mamba-noconv-std0.02-lr2") == {"embedding_std": 0.02, "learning_rate": 2.0}
+    assert sizes.varied("lstm", 0.02, 2) == "lstm-std0.02-lr2" and sizes.varied("lstm", None, 1) == "lstm"
+    assert sizes.task_parts("dyck-parity") == ("dyck", "parity") and sizes.task_parts("s3") == ("s3", "")
 
 
 def test_lengths_hold_the_training_length_whatever_the_factors_are():

@@ -1,5 +1,6 @@
 """The tasks against definitions that are written down a second time, slowly."""
 
+import collections
 import itertools
 
 import numpy as np
@@ -8,14 +9,21 @@ from sympy.combinatorics import Permutation
 
 from stateatlas import possible, sequences, tasks
 from stateatlas.seeds import stream
+from stateatlas.sizes import task_parts
 from stateatlas.tasks import s3
 
-NAMES = list(possible.modules("tasks", "Task"))
+FILES = possible.modules("tasks", "Task")
+OTHERS = [f"{name}-{other}" for name, file in FILES.items() for other in possible.literal(file, "other_targets") or ()]
+NAMES = [*FILES, *OTHERS]
 LENGTH = 40
 
 
+def loaded(name: str, train_length: int = LENGTH):
+    return tasks.load(task_parts(name)[0], train_length, task_parts(name)[1])
+
+
 def drawn(name: str, n: int = 400, length: int = LENGTH):
-    task = tasks.load(name, LENGTH)
+    task = loaded(name)
     tokens = task.sample(stream(0, "test", name), n, length)
     return task, tokens, task.label(tokens)
 
@@ -48,6 +56,79 @@ def test_parity_is_the_parity_of_all_bits_so_far():
     slow = [[sum(row[: t + 1]) % 2 for t in range(LENGTH)] for row in tokens.tolist()]
     assert (labels["state"] == np.array(slow)).all()
     assert abs(tokens.mean() - 0.5) < 0.02
+
+
+@pytest.mark.parametrize(("name", "m"), [("mod3", 3), ("z6", 6)])
+def test_a_cyclic_task_is_the_cyclic_group_of_sympy(name, m):
+    _, tokens, labels = drawn(name, n=30)
+    turn = Permutation([*range(1, m), 0])
+    elements = [turn**k for k in range(m)]
+    for row, states in zip(tokens, labels["state"], strict=True):
+        product = Permutation(m - 1)
+        for token, state in zip(row, states, strict=True):
+            product = product * elements[token]
+            assert product == elements[state]
+
+
+@pytest.mark.parametrize("train_length", [12, 16, 40])
+def test_a_queue_gives_out_first_what_came_first_and_keeps_to_its_bounds(train_length):
+    task = tasks.load("queue", train_length)
+    tokens = task.sample(stream(1, "queue"), 200, 3 * train_length)
+    longest = 0
+    for row, fronts in zip(tokens, task.label(tokens)["state"], strict=True):
+        line = collections.deque()
+        for token, front in zip(row, fronts, strict=True):
+            if token == 2:
+                line.popleft()
+            else:
+                line.append(token)
+            longest = max(longest, len(line))
+            assert front == (line[0] if line else 2)
+    assert longest == task.cap == train_length // 4
+
+
+def test_dyck_parity_has_the_strings_of_dyck_and_counts_its_first_bracket():
+    _, tokens, labels = drawn("dyck-parity")
+    slow = [[row[: t + 1].count(0) % 2 for t in range(LENGTH)] for row in tokens.tolist()]
+    assert (labels["state"] == np.array(slow)).all()
+    sizes = {"validation": 20, "fit": 20, "test": 20}
+    depth, parity = (sequences.draw(loaded(name, 12), "dyck", 0, 12, [12], sizes) for name in ("dyck", "dyck-parity"))
+    assert all((parity[key] == depth[key]).all() for key in depth if key.endswith("tokens"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_task_draws_is_valid(name):
+    task, tokens, _ = drawn(name)
+    assert task.valid(tokens).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "string"),
+    [("dyck", [0, 3]), ("dyck", [2]), ("dyck", [0] * 11), ("dyck", [0, 2, 2]), ("queue", [2]), ("queue", [0] * 11)],
+)
+def test_what_no_task_draws_is_not_valid(name, string):
+    padded = string + [0, 2] * 20 if name == "dyck" else string
+    assert not loaded(name).valid(np.array([padded])).any()
+
+
+def test_dyck_s_check_of_strings_is_that_of_a_stack():
+    task, rng = loaded("dyck", 12), np.random.default_rng(0)
+    tokens = rng.integers(0, 4, (4000, 5))
+
+    def slow(row):
+        stack = []
+        for token in row:
+            if token < 2:
+                stack.append(token)
+            elif not stack or stack.pop() != token - 2:
+                return False
+            if len(stack) > task.cap:
+                return False
+        return True
+
+    expected = np.array([slow(row) for row in tokens.tolist()])
+    assert 20 < expected.sum() < 3980
+    assert (task.valid(tokens) == expected).all()
 
 
 def test_s3_multiplies_in_the_order_of_sympy():
@@ -102,7 +183,7 @@ def test_dyck_opens_half_of_the_time_where_it_has_a_choice():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_sequence_stands_in_two_sets(name):
-    task = tasks.load(name, 12)
+    task = loaded(name, 12)
     sizes = {"validation": 200, "fit": 150, "test": 150}
     arrays = sequences.draw(task, name, 0, 12, [12, 18, 24], sizes)
     sets = {key: arrays[key] for key in arrays if key.endswith("/tokens")}

@@ -2,7 +2,7 @@
 
 A mixer module `blocks/<name>.py` defines a class `Mixer(nn.Module)` with
 
-- `Mixer(width)`: maps (batch, length, width) to the same shape, causally;
+- `Mixer(width)`, Mamba's also `Mixer(width, conv=False)`: maps (batch, length, width) to the same shape, causally;
 - `Norm`: the norm in front of the mixer, of the MLP and of the read-out (`nn.LayerNorm` or `blocks.norm.RMSNorm`);
 - `positions`: whether the embedding adds a learned position;
 - `use_backend(backend)`, only where there is a choice: `kernels.use`.
@@ -32,10 +32,10 @@ class Block(nn.Module):
     Maps the stream, (batch, length, width), to the stream one site later, of the same shape.
     """
 
-    def __init__(self, mixer: type[nn.Module], width: int, mlp_width: int):
+    def __init__(self, mixer: nn.Module, width: int, mlp_width: int):
         super().__init__()
         self.norm = mixer.Norm(width, eps=1e-5)
-        self.mixer = mixer(width)
+        self.mixer = mixer
         self.mlp_norm = mixer.Norm(width, eps=1e-5) if mlp_width else None
         self.mlp = MLP(width, mlp_width) if mlp_width else None
 

@@ -2,7 +2,8 @@
 
 Tokens: 0 = `(`, 1 = `[`, 2 = `)`, 3 = `]`. A string opens with probability 1/2, always at depth 0, never at
 the cap; a closing bracket matches the top of the stack; a string need not end balanced. The cap is a quarter
-of the training length (10 at the published length of 40), so that it is really met.
+of the training length (10 at the published length of 40), so that it is really met. `dyck-parity` has the same
+strings and another target: the parity of the number of `(` so far (A19).
 """
 
 import numpy as np
@@ -13,10 +14,12 @@ class Task:
 
     vocabulary = 4
     min_length = 12
+    other_targets = ("parity",)
 
-    def __init__(self, train_length: int):
+    def __init__(self, train_length: int, target: str = ""):
         self.cap = train_length // 4
-        self.targets = {"state": self.cap + 1, "stack_top": 3}
+        self.target = target
+        self.targets = {"state": 2} if target else {"state": self.cap + 1, "stack_top": 3}
 
     def sample(self, rng: np.random.Generator, n: int, length: int) -> np.ndarray:
         """Return (n, length) int64 brackets."""
@@ -36,7 +39,9 @@ class Task:
         return tokens
 
     def label(self, tokens: np.ndarray) -> dict[str, np.ndarray]:
-        """Return depth and type of the stack's top after each bracket, (n, length) int64 each."""
+        """Return depth and type of the stack's top after each bracket, or the other target, (n, length) int64 each."""
+        if self.target:
+            return {"state": np.cumsum(tokens == 0, axis=1) % 2}
         n, length = tokens.shape
         depth = np.cumsum(np.where(tokens < 2, 1, -1), axis=1)
         stack = np.zeros((n, length + 1), dtype=np.int64)
@@ -47,3 +52,17 @@ class Task:
             stack[rows[opening], depth[opening, t]] = tokens[opening, t] + 1
             top[:, t] = stack[rows, depth[:, t]]
         return {"state": depth, "stack_top": top}
+
+    def valid(self, tokens: np.ndarray) -> np.ndarray:
+        """Return which of (n, length) brackets are strings of the task, (n,) bool."""
+        n, length = tokens.shape
+        stack = np.zeros((n, self.cap + 2), dtype=np.int64)
+        depth, good = np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool)
+        rows = np.arange(n)
+        for t in range(length):
+            opening = tokens[:, t] < 2
+            good &= np.where(opening, depth < self.cap, stack[rows, depth] == tokens[:, t] - 1)
+            depth = np.where(good, depth + np.where(opening, 1, -1), 0)
+            up = rows[good & opening]
+            stack[up, depth[up]] = tokens[up, t] + 1
+        return good

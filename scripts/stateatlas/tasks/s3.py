@@ -35,3 +35,7 @@ class Task:
         for t in range(1, tokens.shape[1]):
             state[:, t] = PRODUCT[state[:, t - 1], tokens[:, t]]
         return {"state": state}
+
+    def valid(self, tokens: np.ndarray) -> np.ndarray:
+        """Return which of (n, length) tokens are strings of the task, (n,) bool: all of them."""
+        return np.ones(len(tokens), dtype=bool)

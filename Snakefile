@@ -47,6 +47,8 @@ rule measurements:
         every("probe", "manifest.json"),
         every("ablate", "manifest.json"),
         every("refit", "manifest.json"),
+        every("erase", "manifest.json"),
+        every("patch", "manifest.json"),
 
 
 rule tables:

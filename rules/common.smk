@@ -129,6 +129,5 @@ def grows(amount):
 
 
 def parts_of_table(wildcards):
-    """The parts of a whole table: the cells' tables, or for `training` the folders that hold their histories."""
-    names = {"training": "weights", "behaviour": "behaviour.parquet"}
-    return read_by("collect", names.get(wildcards.table, "table.parquet"))(wildcards)
+    """The parts of a whole table, one a cell; of the probes also the base of every task."""
+    return read_by("collect", plan.TABLES[wildcards.table][1])(wildcards)

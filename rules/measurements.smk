@@ -110,6 +110,63 @@ rule refit:
         "../scripts/refit.py"
 
 
+rule erase:
+    input:
+        sequences_manifest=result("sample", "manifest.json"),
+        sequences=result("sample", "sequences.safetensors"),
+        base_manifest=result("base_probe", "manifest.json"),
+        base=result("base_probe", "table.parquet"),
+        weights_manifest=result("train", "manifest.json"),
+        weights=result("train", "weights"),
+        states_manifest=result("record", "manifest.json"),
+        states=result("record", "states"),
+    output:
+        manifest=at("erase", "manifest.json"),
+        table=at("erase", "table.parquet"),
+        damage=at("erase", "damage.parquet"),
+    log:
+        log_of("erase"),
+    benchmark:
+        benchmark_of("erase")
+    conda:
+        "../envs/erase.yaml"
+    threads: SETTINGS["threads"]
+    resources:
+        mem_mb=grows(size(1000, 2000, 4000, 8000)),
+        runtime=grows(size(5, 20, 240, 480)),
+        gpu=0,
+    params:
+        cfg=cfg("erase"),
+    script:
+        "../scripts/erase.py"
+
+
+rule patch:
+    input:
+        sequences_manifest=result("sample", "manifest.json"),
+        sequences=result("sample", "sequences.safetensors"),
+        weights_manifest=result("train", "manifest.json"),
+        weights=result("train", "weights"),
+    output:
+        manifest=at("patch", "manifest.json"),
+        table=at("patch", "table.parquet"),
+    log:
+        log_of("patch"),
+    benchmark:
+        benchmark_of("patch")
+    conda:
+        "../envs/train.yaml"
+    threads: SETTINGS["threads"]
+    resources:
+        mem_mb=grows(size(1000, 2000, 4000, 8000)),
+        runtime=grows(size(5, 10, 60, 120)),
+        gpu=0,
+    params:
+        cfg=cfg("patch"),
+    script:
+        "../scripts/patch.py"
+
+
 rule collect:
     input:
         manifests=read_by("collect", "manifest.json"),

@@ -7,6 +7,6 @@ with job(snakemake) as run:
 
     cfg = run.cfg
     task = tasks.load(cfg["strings"], cfg["train_length"], cfg["target"])
-    sizes = {split: cfg[split] for split in ("validation", "fit", "test")}
+    sizes = {split: cfg[split] for split in ("validation", "fit", "test", "pairs")}
     arrays = sequences.draw(task, cfg["strings"], cfg["root_seed"], cfg["train_length"], cfg["lengths"], sizes)
     sequences.save(run.output.sequences, arrays)

@@ -64,6 +64,13 @@ class Site:
             counts.append(right.sum(-1).cpu().numpy())
         return np.concatenate(counts, axis=1)
 
+    def right_after(self, stream: torch.Tensor) -> np.ndarray:
+        """Return the right tokens of every sequence when the model runs on from another stream of the same shape."""
+        with torch.inference_mode():
+            parts = zip(stream.split(CHUNK), self.labels.split(CHUNK), strict=True)
+            rights = [self.model.resume(part, self.site).argmax(-1) == labels for part, labels in parts]
+        return torch.cat(rights).sum(-1).cpu().numpy()
+
     def _edited(self, rows: slice, method: str, subspace: Subspace) -> torch.Tensor:
         basis = torch.tensor(subspace.basis, dtype=torch.float32).to(self.states.device)
         return edit(method, basis, self.mean, self.other[rows])(self.states[rows])

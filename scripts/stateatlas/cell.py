@@ -38,9 +38,8 @@ def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str
     model = _new_model(cfg, task, recipe).to(device)
     validation = [held_out.get("validation", cfg["train_length"], key) for key in ("tokens", "state")]
     test = held_out.get("test", cfg["train_length"])
-    batches = Batches(
-        task, recipe, [validation[0], test], cfg["root_seed"], ("encoding", cfg["strings"], "train", cfg["seed"])
-    )
+    names = ("encoding", cfg["strings"], "train", cfg["seed"])
+    batches = Batches(task, recipe, held_out.evaluated(cfg["train_length"]), cfg["root_seed"], names)
     trainer = Trainer(model, batches, recipe, validation, test)
     checkpoint = Checkpoint(work)
     weights.save(model, folder / "untrained")

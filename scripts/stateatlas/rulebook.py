@@ -9,12 +9,15 @@ from stateatlas.canonical import PACKAGE
 from stateatlas.sizes import architecture, lengths, per_task, recipe, task_parts
 
 STUDY = "encoding"
-TABLES = {  # table -> the rule that makes its parts, one a cell
-    "training": "train",
-    "behaviour": "record",
-    "probes": "probe",
-    "ablations": "ablate",
-    "refits": "refit",
+TABLES = {  # table -> the rule that makes its parts, one a cell, and the name of a part
+    "training": ("train", "weights"),
+    "behaviour": ("record", "behaviour.parquet"),
+    "probes": ("probe", "table.parquet"),
+    "ablations": ("ablate", "table.parquet"),
+    "refits": ("refit", "table.parquet"),
+    "erasures": ("erase", "table.parquet"),
+    "inlp": ("erase", "damage.parquet"),
+    "patches": ("patch", "table.parquet"),
 }
 DERIVED = {  # table -> the tables that it is derived from
     "profiles": ("probes", "behaviour"),
@@ -62,14 +65,12 @@ def _strings(w: Wildcards) -> dict:
 
 
 def _sample_fields(s: Settings, w: Wildcards) -> dict:
-    return (
-        _strings(w)
-        | {
-            "train_length": per_task(s["train_length"], w["task"]),
-            "lengths": lengths(s, w["task"]),
-        }
-        | _sizes("root_seed", "validation", "fit", "test")(s, w)
-    )
+    sizes = {
+        "train_length": per_task(s["train_length"], w["task"]),
+        "lengths": lengths(s, w["task"]),
+        "pairs": s["test"] if w["task"] in s["tasks"] else 0,  # only the paper's own cells are patched
+    }
+    return _strings(w) | sizes | _sizes("root_seed", "validation", "fit", "test")(s, w)
 
 
 def _train_fields(s: Settings, w: Wildcards) -> dict:
@@ -105,6 +106,13 @@ def _ablate_fields(s: Settings, w: Wildcards) -> dict:
     } | _sizes("root_seed", "random_draws", "bootstrap")(s, w)
 
 
+def _edit_fields(s: Settings, w: Wildcards) -> dict:
+    """What erasing and patching need. The family of a formal model is its architecture."""
+    module = architecture(w["architecture"])[0]
+    length = per_task(s["train_length"], w["task"])
+    return {"block": module, "family": module, "train_length": length} | _sizes("root_seed", "bootstrap")(s, w)
+
+
 def _probe_fields(s: Settings, w: Wildcards) -> dict:
     return {"train_length": per_task(s["train_length"], w["task"])} | _sizes("root_seed", "bootstrap")(s, w)
 
@@ -118,7 +126,7 @@ def _task_file(w: Wildcards) -> str:
 
 
 def _collected(s: Settings, w: Wildcards) -> list[tuple[str, Wildcards]]:
-    rule = TABLES[w["table"]]
+    rule, _ = TABLES[w["table"]]
     base = [("base_probe", {"task": task}) for task in experiments.tasks(s)] if w["table"] == "probes" else []
     return base + [(rule, cell) for cell in experiments.cells(s, rule)]
 
@@ -212,6 +220,24 @@ RULES = {
         ("task", "architecture", "seed"),
         lambda s, w: _probe_fields(s, w) | {"random_draws": s["random_draws"]},
         lambda s, w: [("sample", _task(w)), ("record", _cell(w)), ("probe", _cell(w))],
+    ),
+    "erase": Rule(
+        f"{STUDY}/erasures/{{task}}/{{architecture}}/seed{{seed}}",
+        "erase",
+        ("task", "architecture", "seed"),
+        lambda s, w: _edit_fields(s, w) | {"random_draws": s["random_draws"]},
+        lambda s, w: [("sample", _task(w)), ("base_probe", _task(w)), ("train", _cell(w)), ("record", _cell(w))],
+        _block,
+        runs_model=True,
+    ),
+    "patch": Rule(
+        f"{STUDY}/patches/{{task}}/{{architecture}}/seed{{seed}}",
+        "train",
+        ("task", "architecture", "seed"),
+        _edit_fields,
+        lambda s, w: [("sample", _task(w)), ("train", _cell(w))],
+        _block,
+        runs_model=True,
     ),
     "collect": Rule(f"{STUDY}/tables/{{table}}", "analysis", ("table",), upstream=_collected),
     "derive": Rule(

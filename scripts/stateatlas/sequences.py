@@ -1,4 +1,7 @@
-"""The sequences of one task: validation, and for every length a set to fit probes on and a set to test on."""
+"""The sequences of one task: validation, and for every length a set to fit probes on and a set to test on.
+
+Pairs for activation patching differ in one token before the middle and have different states there.
+"""
 
 from pathlib import Path
 
@@ -13,8 +16,8 @@ def draw(
 ) -> dict[str, np.ndarray]:
     """Draw all sets; no sequence stands in two of them.
 
-    sizes: sequences of `validation`, `fit` and `test`. Returns `validation/<length>/tokens`, `fit/<length>/<target>`
-    and so on, (sequences, length) uint8.
+    sizes: sequences of `validation`, `fit` and `test`, and `pairs`. Returns `validation/<length>/tokens`,
+    `fit/<length>/<target>` and so on, (sequences, length) uint8; pairs are the splits `clean` and `corrupt`.
 
     Raises
     ------
@@ -25,10 +28,36 @@ def draw(
     arrays = {}
     for split, length in [("validation", train_length), *((s, n) for n in lengths for s in ("test", "fit"))]:
         rng = stream(root, "encoding", name, "sequences", split, length)
-        tokens = _unseen(task, rng, sizes[split], length, seen)
-        for key, values in {"tokens": tokens, **task.label(tokens)}.items():
-            arrays[f"{split}/{length}/{key}"] = values.astype(np.uint8)
+        arrays |= _labelled(task, split, _unseen(task, rng, sizes[split], length, seen))
+    if sizes["pairs"]:
+        pairs = draw_pairs(task, stream(root, "encoding", name, "pairs"), sizes["pairs"], train_length)
+        for split, tokens in zip(("clean", "corrupt"), pairs, strict=True):
+            arrays |= _labelled(task, split, tokens)
     return arrays
+
+
+def draw_pairs(task, rng: np.random.Generator, n: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw n pairs of valid strings that differ in one token before the middle and in the state at the middle.
+
+    Returns clean and corrupt tokens, (n, length) int64 each. Pairs are drawn until n of them will do.
+    """
+    middle, clean, corrupt = length // 2, [], []
+    while sum(map(len, clean)) < n:
+        tokens = task.sample(rng, n, length)
+        other, rows = tokens.copy(), np.arange(n)
+        place, shift = rng.integers(0, middle, n), rng.integers(1, task.vocabulary, n)
+        other[rows, place] = (tokens[rows, place] + shift) % task.vocabulary
+        good = np.flatnonzero(task.valid(other))
+        states = (task.label(part[good])["state"][:, middle] for part in (tokens, other))
+        good = good[np.not_equal(*states)]
+        clean.append(tokens[good])
+        corrupt.append(other[good])
+    return np.concatenate(clean)[:n], np.concatenate(corrupt)[:n]
+
+
+def _labelled(task, split: str, tokens: np.ndarray) -> dict[str, np.ndarray]:
+    known = {"tokens": tokens, **task.label(tokens)}
+    return {f"{split}/{tokens.shape[1]}/{key}": values.astype(np.uint8) for key, values in known.items()}
 
 
 def _unseen(task, rng: np.random.Generator, n: int, length: int, seen: set[bytes]) -> np.ndarray:
@@ -54,6 +83,11 @@ class Sequences:
     def get(self, split: str, length: int, target: str = "tokens") -> np.ndarray:
         """Return tokens or a target, (sequences, length) int64."""
         return self._arrays[f"{split}/{length}/{target}"].astype(np.int64)
+
+    def evaluated(self, length: int) -> list[np.ndarray]:
+        """Return the tokens of every set that a model is evaluated on at this length: none may be trained on."""
+        splits = [key.split("/")[0] for key in self._arrays if key.endswith(f"/{length}/tokens")]
+        return [self.get(split, length) for split in splits if split != "fit"]
 
     def targets(self) -> list[str]:
         """Return the names of the targets, `state` first."""

@@ -10,7 +10,7 @@ import pytest
 from stateatlas import plan
 
 RESULTS = "results/smoke/"
-CELL = ["models", "states", "probes", "ablations", "refits"]
+CELL = ["models", "states", "probes", "ablations", "refits", "erasures", "patches"]
 # By what stands first in a result's folder, below `encoding/` where it is of the study.
 AFTER_CELLS = {"tables", "claims", "figures", "report"}
 ALL = {"sequences", "base", *CELL, *AFTER_CELLS}

@@ -16,6 +16,7 @@ SEQUENCES = {
 }
 WEIGHTS = {"weights_manifest": ("train", CELL, "manifest.json"), "weights": ("train", CELL, "weights")}
 STATES = {"states_manifest": ("record", CELL, "manifest.json"), "states": ("record", CELL, "states")}
+BASE = {"base_manifest": ("base_probe", TASK, "manifest.json"), "base": ("base_probe", TASK, "table.parquet")}
 PROBES = {"probes_manifest": ("probe", CELL, "manifest.json"), "probes": ("probe", CELL, "probes.safetensors")}
 REFITS = {"manifests": ("refit", CELL, "manifest.json"), "parts": ("refit", CELL, "table.parquet")}
 # rule: wildcards, inputs, outputs
@@ -27,6 +28,8 @@ JOBS = {
     "probe": (CELL, SEQUENCES | STATES, ["table.parquet", "probes.safetensors"]),
     "ablate": (CELL, SEQUENCES | WEIGHTS | STATES | PROBES, ["table.parquet"]),
     "refit": (CELL, SEQUENCES | STATES | PROBES, ["table.parquet"]),
+    "erase": (CELL, SEQUENCES | BASE | WEIGHTS | STATES, ["table.parquet", "damage.parquet"]),
+    "patch": (CELL, SEQUENCES | WEIGHTS, ["table.parquet"]),
     "collect": (TABLE, REFITS, ["table.parquet"]),
 }
 TINY = settings.resolve(

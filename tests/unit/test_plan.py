@@ -27,6 +27,8 @@ CLOSURES = {
     "probe": PROBING,
     "ablate": MODEL | {"ablation", "subspaces", "probes", "states", "resampling", "tables"},
     "refit": {"refit", "subspaces"} | PROBING - {"probing"},
+    "erase": {"erasure", "necessity", "profiles", "ablation", "subspaces"} | PROBING - {"probing"} | MODEL,
+    "patch": {"patching", "tables"} | MODEL,
     "collect": {"collection", "tables"},
     "derive": {"profiles", "recipes", "tables", "sizes"},
     "judge": JUDGING,
@@ -131,11 +133,11 @@ def test_a_cfg_is_canonical_json_that_names_its_job(base):
 
 
 DOWNSTREAM = {"collect", "derive", "judge", "plot", "scorecard"}
-MEASURED = {"record", "probe", "ablate", "refit"} | DOWNSTREAM
+MEASURED = {"record", "probe", "ablate", "refit", "erase", "patch"} | DOWNSTREAM
 VALUES = {
     # a change of the settings -> the rules that it makes again
     "bootstrap": ({"bootstrap": 300}, {"base_probe"} | MEASURED),
-    "random_draws": ({"random_draws": 3}, {"ablate", "refit"} | DOWNSTREAM - {"derive"}),
+    "random_draws": ({"random_draws": 3}, {"ablate", "refit", "erase"} | DOWNSTREAM - {"derive"}),
     "subspace_sizes": ({"subspace_sizes": [1, 2]}, {"ablate"} | DOWNSTREAM - {"derive"}),
     "a size that does not fit": ({"subspace_sizes": [1, 2, 4, 8, 16, 32, 64]}, {"plot", "scorecard"}),
     "threads": ({"threads": 2}, {"train"} | MEASURED),

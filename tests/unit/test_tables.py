@@ -8,14 +8,15 @@ import pytest
 from stateatlas import tables
 
 TEXT = {"study", "task", "architecture", "model", "metric", "target", "control", "half", "method", "subspace"}
-TEXT |= {"claim", "cell", "bound", "verdict", "reason"}
+TEXT |= {"claim", "cell", "bound", "verdict", "reason", "eraser", "family", "direction", "read", "status"}
+REAL = {"value", "low", "high", "embedding_std", "rate"}
 
 
 def rows(name: str, n: int = 6) -> list[dict]:
     """Return n rows of the table `name`, out of order."""
     first = tables.SCHEMAS[name][0]
     return [
-        {c: f"{c}{i if c == first else ''}" if c in TEXT else 0.5 if c in ("value", "low", "high") else i
+        {c: f"{c}{i if c == first else ''}" if c in TEXT else 0.5 if c in REAL else i
          for c in tables.SCHEMAS[name]}
         for i in reversed(range(n))
     ]  # fmt: skip
@@ -28,7 +29,7 @@ def test_a_table_comes_back_as_it_was_written(name, tmp_path):
     assert list(back.columns) == tables.SCHEMAS[name]
     pd.testing.assert_frame_equal(back, tables.frame(name, list(reversed(rows(name)))))
     for column, dtype in back.dtypes.items():
-        kind = "str" if column in TEXT else "float64" if column in ("value", "low", "high") else "int64"
+        kind = "str" if column in TEXT else "float64" if column in REAL else "int64"
         assert dtype == kind, column
 
 

@@ -57,31 +57,30 @@ class FineTuned(Residual):
 
 
 def build(
-    place: str | Path, texts: str, classes: int, seed: int, revision: str | None = None, words: str | Path | None = None
+    place: str | Path, task, seed: int, revision: str | None = None, tokenizer: str | Path | None = None
 ) -> FineTuned:
-    """Return a model ready to be tuned.
+    """Return a model ready to be tuned on the state of a task.
 
-    place, revision: the checkpoint (see `adapters.load`). texts: a character for every token of the task (see
-    `task_symbols`). seed: decides the new head. words: where the tokenizer lies, if not with the checkpoint.
+    place, revision: the checkpoint (see `adapters.load`). task: see `stateatlas.tasks`. seed: decides the new head.
+    tokenizer: the directory where the tokenizer lies, if not with the checkpoint.
 
     Raises
     ------
     InputError
-        If the checkpoint or its tokenizer cannot be loaded, or a character is no single token of it.
+        If the checkpoint or its tokenizer cannot be loaded, or has no token for a symbol of the task.
     """
     adapter = adapters.load(place, revision)
-    tokenizer = pretrained.tokenizer(place, revision) if words is None else pretrained.tokenizer(words)
-    symbols = symbol_ids(tokenizer, texts)
+    words = pretrained.tokenizer(place, revision) if tokenizer is None else pretrained.tokenizer(tokenizer)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = FineTuned(adapter, symbols, classes)
+        model = FineTuned(adapter, symbol_ids(words, task_symbols(task)), task.targets["state"])
     return model.requires_grad_(True).train()
 
 
 def from_config(config: dict, folder: Path) -> FineTuned:
     """Return a model without its weights, given what `config.json` in `folder` holds."""
     backbone = {key: value for key, value in config.items() if key != "fine_tuning"}
-    return FineTuned(adapters.build(backbone, folder), **config["fine_tuning"])
+    return FineTuned(adapters.empty(backbone, folder), **config["fine_tuning"])
 
 
 def task_symbols(task) -> str:

@@ -5,7 +5,7 @@ import tiny_models
 import torch
 from tiny_models import tokens
 
-from stateatlas import adapters, compiler, kernels
+from stateatlas import adapters, canonical, compiler, kernels
 
 SITES = range(4)  # of a model of three blocks
 
@@ -137,3 +137,17 @@ def test_in_float64_the_math_form_has_forward_derivatives(tmp_path, pair):
     slope = torch.func.jvp(lambda s: model64.resume(s, 1), (stream,), (toward,))[1]
     ahead, behind = (model64.resume(stream + sign * step * toward, 1) for sign in (1, -1))
     torch.testing.assert_close(slope, (ahead - behind) / (2 * step), rtol=1e-4, atol=1e-5)
+
+
+def test_more_tokens_than_positions_are_refused(tmp_path):
+    _, folder = tiny_models.save("gpt2", tmp_path)
+    with pytest.raises(ValueError, match="129 tokens: this model has 128 positions"):
+        adapters.load(folder)(tokens(length=129))
+
+
+@pytest.mark.parametrize("family", adapters.FAMILIES)
+def test_a_family_hangs_on_its_own_file_alone(family):
+    folder = canonical.PACKAGE / "adapters"
+    files = canonical.closure(folder / f"{family}.py")
+    assert {path.name for path in files if path.parent == folder} <= {f"{family}.py", "__init__.py", "attention.py"}
+    assert any(path.parent.name == "kernels" for path in files) == family.startswith("mamba")

@@ -9,10 +9,11 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from stateatlas import adapters, finetuned, states, tasks, weights
+from stateatlas import adapters, finetuned, pretrained, states, tasks, weights
 from stateatlas.job import InputError
 from stateatlas.training import Batches, Recipe, Trainer, optimiser
 
+DYCK = tasks.load("dyck", 12)
 FAMILIES = ["gpt2", "gpt_neox", "llama grouped", "mamba", "mamba2"]  # tied embeddings among them
 # A stand-in for a real vocabulary: a symbol is nowhere at its own number.
 VOCABULARY = ["<s>", "<unk>", "(0", "7", "]", "0", "Ġ(", "(", ")", "[", "<0x31>", "2", "3", "4", "5"]
@@ -39,7 +40,7 @@ def gpt2(tmp_path):
 
 
 def brackets(n=4, length=12):
-    return torch.from_numpy(tasks.load("dyck", 12).sample(np.random.default_rng(0), n, length))
+    return torch.from_numpy(DYCK.sample(np.random.default_rng(0), n, length))
 
 
 def recipe(**changes):
@@ -50,25 +51,34 @@ def recipe(**changes):
 
 
 def trainer(model, recipe, length=12):
-    task = tasks.load("dyck", 12)
-    tokens = task.sample(np.random.default_rng(1), 64, length)
-    validation = (tokens, task.label(tokens)["state"])
-    return Trainer(model, Batches(task, recipe, [tokens], 0, ("test",)), recipe, validation, tokens)
+    tokens = DYCK.sample(np.random.default_rng(1), 64, length)
+    validation = (tokens, DYCK.label(tokens)["state"])
+    return Trainer(model, Batches(DYCK, recipe, [tokens], 0, ("test",)), recipe, validation, tokens)
 
 
 def test_symbols_are_the_tokens_of_the_characters_themselves(gpt2):
-    assert finetuned.task_symbols(tasks.load("dyck", 12)) == "([)]"
+    assert finetuned.task_symbols(DYCK) == "([)]"
     assert finetuned.task_symbols(tasks.load("s3", 12)) == "012345"
-    assert finetuned.build(gpt2, "([)]", 4, seed=0).symbols.tolist() == [7, 9, 8, 4]
-    assert finetuned.build(gpt2, "0123", 4, seed=0).symbols.tolist() == [5, 10, 11, 12]  # 1 by its byte
+    words = pretrained.tokenizer(gpt2)
+    assert finetuned.symbol_ids(words, "([)]") == [7, 9, 8, 4]
+    assert finetuned.symbol_ids(words, "0123") == [5, 10, 11, 12]  # 1 by its byte
     with pytest.raises(InputError, match="gpt2: its vocabulary has no token '6'"):
-        finetuned.build(gpt2, "0123456", 7, seed=0)
+        finetuned.symbol_ids(words, "0123456")
+
+
+def test_the_tokenizer_may_lie_elsewhere(gpt2, tmp_path):
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_bytes((gpt2 / name).read_bytes())
+        (gpt2 / name).unlink()
+    with pytest.raises(InputError, match="or name the place of its tokenizer"):
+        finetuned.build(gpt2, DYCK, seed=0)
+    assert finetuned.build(gpt2, DYCK, seed=0, tokenizer=tmp_path).symbols.tolist() == [7, 9, 8, 4]
 
 
 @torch.no_grad()
 def test_the_head_reads_the_backbone_after_its_final_norm(place):
     backbone = adapters.load(place)
-    model = finetuned.build(place, "([)]", 4, seed=0).eval()
+    model = finetuned.build(place, DYCK, seed=0).eval()
     x = brackets()
     ids = torch.tensor([7, 9, 8, 4])[x]
     for own, other in zip(model.states(x), backbone.states(ids), strict=True):
@@ -80,14 +90,14 @@ def test_the_head_reads_the_backbone_after_its_final_norm(place):
 
 
 def test_the_seed_decides_the_head_alone(gpt2):
-    one, same, other = (finetuned.build(gpt2, "([)]", 4, seed=s).state_dict() for s in (0, 0, 1))
+    one, same, other = (finetuned.build(gpt2, DYCK, seed=s).state_dict() for s in (0, 0, 1))
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert {name for name in one if not torch.equal(one[name], other[name])} == {"head.weight", "head.bias"}
 
 
 @torch.no_grad()
 def test_a_saved_model_is_the_same_model(place, tmp_path):
-    model = finetuned.build(place, "([)]", 4, seed=0)
+    model = finetuned.build(place, DYCK, seed=0)
     weights.save(model, tmp_path / "saved")
     assert sorted(p.name for p in (tmp_path / "saved").iterdir()) == ["config.json", "model.safetensors"]
     loaded = weights.load(tmp_path / "saved")
@@ -100,7 +110,7 @@ def test_a_saved_model_is_the_same_model(place, tmp_path):
 
 
 def test_all_weights_are_tuned(place):
-    model = finetuned.build(place, "([)]", 4, seed=0)
+    model = finetuned.build(place, DYCK, seed=0)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     training = trainer(model, recipe(steps=2))
     for _ in training.run(to_cap=True):
@@ -110,14 +120,14 @@ def test_all_weights_are_tuned(place):
 
 
 def test_training_goes_on_from_a_checkpoint_as_if_undisturbed(place):
-    straight = trainer(finetuned.build(place, "([)]", 4, seed=0), recipe(steps=6))
+    straight = trainer(finetuned.build(place, DYCK, seed=0), recipe(steps=6))
     for _ in straight.run(to_cap=True):
         pass
-    first = trainer(finetuned.build(place, "([)]", 4, seed=0), recipe(steps=6))
+    first = trainer(finetuned.build(place, DYCK, seed=0), recipe(steps=6))
     for _ in first.run(to_cap=True):
         if first.step == 3:
             break
-    second = trainer(finetuned.build(place, "([)]", 4, seed=0), recipe(steps=6))
+    second = trainer(finetuned.build(place, DYCK, seed=0), recipe(steps=6))
     second.restore(copy.deepcopy(first.state()))
     for _ in second.run(to_cap=True):
         pass
@@ -126,7 +136,7 @@ def test_training_goes_on_from_a_checkpoint_as_if_undisturbed(place):
 
 
 def test_tuning_learns(place):
-    training = trainer(finetuned.build(place, "([)]", 4, seed=0), recipe(steps=40))
+    training = trainer(finetuned.build(place, DYCK, seed=0), recipe(steps=40))
     losses = []
     for _ in training.run(to_cap=True):
         losses.append(training.update())
@@ -134,7 +144,7 @@ def test_tuning_learns(place):
 
 
 def test_neither_embeddings_nor_norms_decay(place):
-    model = finetuned.build(place, "([)]", 4, seed=0)
+    model = finetuned.build(place, DYCK, seed=0)
     decayed, free = (set(map(id, group["params"])) for group in optimiser(model, recipe()).param_groups)
     for name, p in model.named_parameters():
         kept = p.ndim == 1 or "A_log" in name or any(part in name for part in (".wte.", ".wpe.", "embed"))
@@ -144,14 +154,14 @@ def test_neither_embeddings_nor_norms_decay(place):
 
 def test_there_is_no_dropout(gpt2):
     assert adapters.load(gpt2).hub.config.resid_pdrop == 0
-    model = finetuned.build(gpt2, "([)]", 4, seed=0)
+    model = finetuned.build(gpt2, DYCK, seed=0)
     assert model.training
     assert torch.equal(model(brackets()), model(brackets()))
     assert torch.equal(model.eval()(brackets()), model.train()(brackets()))
 
 
 def test_mixed_precision_is_for_training_alone(place, monkeypatch):
-    model = finetuned.build(place, "([)]", 4, seed=0)
+    model = finetuned.build(place, DYCK, seed=0)
     full = model(brackets())
     assert torch.equal(full, model.eval()(brackets()))  # there is none on the CPU
     monkeypatch.setattr(finetuned, "MIXED", ("cpu",))
@@ -167,7 +177,7 @@ def test_mixed_precision_is_for_training_alone(place, monkeypatch):
 
 
 def test_states_are_recorded_like_those_of_formal_models(gpt2, tmp_path):
-    model = finetuned.build(gpt2, "([)]", 4, seed=0).eval()
+    model = finetuned.build(gpt2, DYCK, seed=0).eval()
     x = brackets()
     states.record(model, x.numpy(), tmp_path, "test")
     assert states.sites(tmp_path) == [0, 1, 2, 3]

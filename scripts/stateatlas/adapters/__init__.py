@@ -69,6 +69,9 @@ def load(place: str | Path, revision: str | None = None, attention: str = "sdpa"
     InputError
         If the checkpoint cannot be had, is incomplete, or is of a kind that there is no adapter for.
     """
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()  # a log is no terminal
     folder = pretrained.local(place, revision)
     settings, weights = pretrained.read(folder)
     family = _family(settings, folder)
@@ -84,14 +87,15 @@ def load(place: str | Path, revision: str | None = None, attention: str = "sdpa"
     return family(hub).eval().requires_grad_(False)
 
 
-def build(settings: dict, place: Path) -> Adapter:
-    """Return a model with new weights, given what its `config.json` in the folder `place` holds."""
+def empty(settings: dict, place: Path) -> Adapter:
+    """Return a model whose weights are still to be loaded, given what its `config.json` in the folder `place` holds."""
     from transformers import AutoModelForCausalLM
+    from transformers.initialization import no_init_weights
 
     family = _family(settings, place)
-    config = _config(family, settings, place)
-    with torch.random.fork_rng(devices=[]):
-        return family(AutoModelForCausalLM.from_config(config, dtype=torch.float32))
+    with no_init_weights():  # drawing them takes longer than loading
+        hub = AutoModelForCausalLM.from_config(_config(family, settings, place), dtype=torch.float32)
+    return family(hub)
 
 
 def use_backend(family: str, backend: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Training of the formal models (protocol A): one recipe for every architecture.
+"""Training on a formal task (protocol A): one recipe for every architecture.
 
 Every batch has its own named stream, so a resumed training draws the batches that an undisturbed one draws.
 """
@@ -14,7 +14,7 @@ from torch import nn
 
 from stateatlas.checkpoint import Checkpoint
 from stateatlas.coverage import Coverage
-from stateatlas.residual import ResidualModel
+from stateatlas.residual import Residual, ResidualModel
 from stateatlas.seeds import stream
 
 log = logging.getLogger(__name__)
@@ -72,11 +72,12 @@ class Batches:
         return tokens
 
 
-def optimiser(model: ResidualModel, recipe: Recipe) -> torch.optim.AdamW:
+def optimiser(model: Residual, recipe: Recipe) -> torch.optim.AdamW:
     """AdamW; weight decay on matrices only, not on embeddings, norms, biases, A, D or Δ."""
+    embeddings = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     decayed, free = [], []
     for name, parameter in model.named_parameters():
-        matrix = parameter.ndim > 1 and not name.startswith(("embedding", "position")) and "A_log" not in name
+        matrix = parameter.ndim > 1 and id(parameter) not in embeddings and "A_log" not in name
         (decayed if matrix else free).append(parameter)
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": free, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas, fused=True)
@@ -91,7 +92,7 @@ def learning_rate(step: int, recipe: Recipe) -> float:
 
 
 @torch.no_grad()
-def accuracy(model: ResidualModel, tokens: np.ndarray, states: np.ndarray, batch: int = 256) -> float:
+def accuracy(model: Residual, tokens: np.ndarray, states: np.ndarray, batch: int = 256) -> float:
     """Mean token accuracy over (n, length) sequences."""
     device = next(model.parameters()).device
     right = 0
@@ -104,7 +105,7 @@ def accuracy(model: ResidualModel, tokens: np.ndarray, states: np.ndarray, batch
 class Trainer:
     """A training in progress. `state()` and `restore()` are what a checkpoint holds."""
 
-    def __init__(self, model: ResidualModel, batches: Batches, recipe: Recipe, validation: tuple, test: np.ndarray):
+    def __init__(self, model: Residual, batches: Batches, recipe: Recipe, validation: tuple, test: np.ndarray):
         self.model, self.batches, self.recipe, self.validation = model, batches, recipe, validation
         self.optimiser = optimiser(model, recipe)
         self.coverage = Coverage(test)  # counted only: nothing is chosen by it

@@ -56,7 +56,7 @@ def test_a_sequence_is_the_beginning_of_a_function_of_its_split_that_is_long_eno
 
 
 def test_functions_are_drawn_alike(task):
-    functions = Counter(row.tobytes() for row in task.sample(stream(0, "even"), 100_000, 120))
+    functions = Counter(row.tobytes() for row in task.sample(stream(0, "even"), 100_000, 120, "train"))
     counts = np.array(list(functions.values()))
     # Every function is binomial; some beginnings are shared by a few functions.
     assert counts.min() > counts.mean() - 6 * np.sqrt(counts.mean())
@@ -83,7 +83,7 @@ def test_the_cap_is_ten_at_every_length(corpus, train_length):
 
 
 def test_a_label_depends_on_the_tokens_up_to_its_place_alone(task):
-    drawn = task.sample(stream(0, "prefix"), 50, 60)
+    drawn = task.sample(stream(0, "prefix"), 50, 60, "train")
     assert (task.label(drawn[:, :17])["state"] == task.label(drawn)["state"][:, :17]).all()
 
 
@@ -100,7 +100,7 @@ def test_every_set_comes_from_its_part_of_the_corpus(task, corpus):
 
 
 def test_training_draws_from_its_part_and_nothing_that_is_held_out(task, corpus):
-    held_out = task.sample(stream(0, "held"), 50, 40)
+    held_out = task.sample(stream(0, "held"), 50, 40, "train")
     batches = Batches(task, RECIPE, [held_out], 0, ("t",))
     drawn = set.union(*(strings(batches.draw(step, 40)) for step in range(30)))
     assert drawn <= beginnings(corpus, "train", 40) - strings(held_out)

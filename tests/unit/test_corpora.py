@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from stateatlas import code_depth, corpora
+import rule_jobs
+from stateatlas import canonical, code_depth, corpora
 from stateatlas.corpora import SPLITS, Document, file, split
 from stateatlas.job import InputError
 
@@ -323,6 +324,30 @@ def test_facts_tell_the_source_the_interpreter_and_every_count(tmp_path):
     assert file.read(table, "train", "text") == [GOOD]
     assert file.read(table, "test", "kinds") == [code_depth.kinds(GOOD)]
     assert pq.read_table(table).column_names == ["split", "origin", "name", "text", "kinds"]
+
+
+def test_the_script_writes_corpus_facts_and_manifest(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    json_lines(tmp_path / "a.jsonl", [ROW])
+    folder = Path("results/smoke/corpora/code")
+    folder.mkdir(parents=True)
+    names = {"manifest": "manifest.json", "corpus": "corpus.parquet", "facts": "corpus.json"}
+    given = rule_jobs.Named({"files": "a.jsonl"})
+    given._named["files"] = ["a.jsonl"]  # under one name Snakemake gives a list
+    snakemake = SimpleNamespace(
+        params=SimpleNamespace(cfg=json.dumps({"rule": "corpus", "threads": 1, "corpus": {"source": "codesearchnet"}})),
+        input=given,
+        output=rule_jobs.Named({key: str(folder / name) for key, name in names.items()}),
+        wildcards={"corpus": "code"},
+        log=["logs/corpus.log"],
+        resources={},
+    )
+    script = canonical.PACKAGE.parent / "corpus.py"
+    with rule_jobs.kept_logging():
+        exec(compile(script.read_bytes(), str(script), "exec"), {"snakemake": snakemake})
+    assert {path.name for path in folder.iterdir()} == set(names.values())
+    assert set(json.loads((folder / "manifest.json").read_text())["outputs"]) == {"corpus.parquet", "corpus.json"}
+    assert file.read(folder / "corpus.parquet", "train", "text") == [GOOD]
 
 
 def test_a_source_without_documents_for_training_is_one_clear_error(tmp_path):

@@ -150,6 +150,15 @@ def test_quotes_of_the_same_kind_inside_a_field_are_read_where_python_reads_them
             depths(text)
 
 
+def test_a_name_that_the_tokenizer_does_not_know_is_refused_where_python_reads_it():
+    text = "℘ = (1)"  # a letter by exception (Other_ID_Start), which Python 3.11's tokenizer leaves out
+    if sys.version_info >= (3, 12):
+        assert names(text)[0] == "NAME"
+    else:
+        with pytest.raises(Unreadable, match="no token of Python: '℘'"):
+            kinds(text)
+
+
 @pytest.mark.parametrize(
     "text",
     [

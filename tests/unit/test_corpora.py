@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 import rule_jobs
+
 from stateatlas import canonical, code_depth, corpora
 from stateatlas.corpora import SPLITS, Document, file, split
 from stateatlas.job import InputError

@@ -3,6 +3,8 @@
 Pairs for activation patching differ in one token before the middle and have different states there.
 """
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +30,7 @@ def draw(
     arrays = {}
     for split, length in [("validation", train_length), *((s, n) for n in lengths for s in ("test", "fit"))]:
         rng = stream(root, "encoding", name, "sequences", split, length)
-        arrays |= _labelled(task, split, _unseen(task, rng, sizes[split], length, seen))
+        arrays |= _labelled(task, split, _unseen(sampler(task, split), rng, sizes[split], length, seen))
     if sizes["pairs"]:
         pairs = draw_pairs(task, stream(root, "encoding", name, "pairs"), sizes["pairs"], train_length)
         for split, tokens in zip(("clean", "corrupt"), pairs, strict=True):
@@ -60,10 +62,21 @@ def _labelled(task, split: str, tokens: np.ndarray) -> dict[str, np.ndarray]:
     return {f"{split}/{tokens.shape[1]}/{key}": values.astype(np.uint8) for key, values in known.items()}
 
 
-def _unseen(task, rng: np.random.Generator, n: int, length: int, seen: set[bytes]) -> np.ndarray:
+def sampler(task, split: str) -> Callable[[np.random.Generator, int, int], np.ndarray]:
+    """Return `sample(rng, n, length)` of a task for training or for one of the sets.
+
+    A formal task has one distribution. A task that reads a corpus draws each set from the part of its name; probes
+    are fitted on the part that models are trained on.
+    """
+    if not hasattr(task, "reads"):
+        return task.sample
+    return partial(task.sample, split="train" if split == "fit" else split)
+
+
+def _unseen(sample: Callable, rng: np.random.Generator, n: int, length: int, seen: set[bytes]) -> np.ndarray:
     rows: list[np.ndarray] = []
     for _ in range(100):
-        for row in task.sample(rng, n, length):
+        for row in sample(rng, n, length):
             if len(rows) < n and (key := row.astype(np.uint8).tobytes()) not in seen:
                 seen.add(key)
                 rows.append(row)

@@ -10,22 +10,30 @@ A task module `tasks/<name>.py` defines a class `Task` with
 - `sample(rng, n, length) -> (n, length) int64` tokens;
 - `valid(tokens) -> (n,) bool`: which tokens are strings of the task;
 - `label(tokens) -> {target: (n, length) int64}`: the state *after* each token.
+
+A task that draws from a corpus names the kind of corpus in `reads`. It is made by `Task(train_length, corpus)`, and
+`sample(rng, n, length, split)` draws from the `train`, `validation` or `test` part alone.
 """
 
 import importlib
+from pathlib import Path
 
 
-def load(name: str, train_length: int, target: str = ""):
-    """Return the task `name` for models that are trained at `train_length`, on another `target` if one is named.
+def load(name: str, train_length: int, target: str = "", corpus: Path | None = None):
+    """Return the task `name` for models that are trained at `train_length`.
+
+    target: another target to train on, if not the task's own; corpus: the file that the task reads, if any.
 
     Raises
     ------
     ValueError
-        If `train_length` is shorter than the task allows.
+        If `train_length` is shorter than the task allows, or if a corpus is missing or too many.
     """
     # Loaded by name, so that the code of one task is not part of another task's results.
     kind = importlib.import_module(f"stateatlas.tasks.{name}").Task
-    task = kind(train_length, target) if target else kind(train_length)
+    if hasattr(kind, "reads") != (corpus is not None):
+        raise ValueError(f"task {name} reads {f'a corpus of {kind.reads}' if hasattr(kind, 'reads') else 'no corpus'}")
+    task = kind(train_length, *filter(None, (target, corpus)))
     if train_length < task.min_length:
         raise ValueError(f"task {name}: training length {train_length} is under its minimum of {task.min_length}")
     return task

@@ -18,7 +18,7 @@ def draw(
 ) -> dict[str, np.ndarray]:
     """Draw all sets; no sequence stands in two of them.
 
-    sizes: sequences of `validation`, `fit` and `test`, and `pairs`. Returns `validation/<length>/tokens`,
+    sizes: sequences of `validation`, `fit` and `test`, and of `pairs` if any. Returns `validation/<length>/tokens`,
     `fit/<length>/<target>` and so on, (sequences, length) uint8; pairs are the splits `clean` and `corrupt`.
 
     Raises
@@ -31,7 +31,7 @@ def draw(
     for split, length in [("validation", train_length), *((s, n) for n in lengths for s in ("test", "fit"))]:
         rng = stream(root, "encoding", name, "sequences", split, length)
         arrays |= _labelled(task, split, _unseen(sampler(task, split), rng, sizes[split], length, seen))
-    if sizes["pairs"]:
+    if sizes.get("pairs"):
         pairs = draw_pairs(task, stream(root, "encoding", name, "pairs"), sizes["pairs"], train_length)
         for split, tokens in zip(("clean", "corrupt"), pairs, strict=True):
             arrays |= _labelled(task, split, tokens)

@@ -1,7 +1,36 @@
-# Sequences and trained models.
+# Corpora, sequences and trained models.
+
+
+rule corpus:
+    input:
+        files=lambda wildcards: list(map(ancient, SETTINGS["corpora"][wildcards.corpus].get("files", []))),
+    output:
+        manifest=at("corpus", "manifest.json"),
+        corpus=at("corpus", "corpus.parquet"),
+        facts=at("corpus", "corpus.json"),
+    log:
+        log_of("corpus"),
+    benchmark:
+        benchmark_of("corpus")
+    wildcard_constraints:
+        corpus="|".join(SETTINGS["corpora"]),
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=grows(2000),
+        runtime=grows(60),
+        gpu=0,
+    params:
+        cfg=cfg("corpus"),
+    script:
+        "../scripts/corpus.py"
 
 
 rule sample:
+    input:
+        manifests=read_by("sample", "manifest.json"),
+        corpus=read_by("sample", "corpus.parquet"),
     output:
         manifest=at("sample", "manifest.json"),
         sequences=at("sample", "sequences.safetensors"),
@@ -24,8 +53,9 @@ rule sample:
 
 rule train:
     input:
-        manifest=result("sample", "manifest.json"),
+        manifests=read_by("train", "manifest.json"),
         sequences=result("sample", "sequences.safetensors"),
+        corpus=read_by("train", "corpus.parquet", of=("corpus",)),
     output:
         manifest=at("train", "manifest.json"),
         weights=directory(at("train", "weights")),

@@ -5,4 +5,4 @@ from stateatlas.job import job
 with job(snakemake) as run:
     from stateatlas.cell import train_cell
 
-    train_cell(run.cfg, run.input.sequences, run.output.weights, run.work, run.device)
+    train_cell(run.cfg, run.input.sequences, run.input.corpus or None, run.output.weights, run.work, run.device)

@@ -44,15 +44,11 @@ def measure(
 ) -> Iterator[dict]:
     """Yield the rows of the behaviour table for one model."""
     for length in lengths:
-        right = right_tokens(model, sequences.get("test", length), sequences.get("test", length, "state"))
+        labels = sequences.get("test", length, "state")
+        right = right_tokens(model, sequences.get("test", length), labels)
         low, high = bootstrap(right.sum(axis=1) / length, 1.0, rng, draws)
         accuracy = {"metric": "accuracy", "value": right.mean(), "n": right.size, "low": low, "high": high}
-        prefix = {
-            "metric": "solved_prefix",
-            "value": solved_prefix(right),
-            "n": len(right),
-            "low": np.nan,
-            "high": np.nan,
-        }
-        for row in (accuracy, prefix):
-            yield {"length": length} | row
+        balanced = {"metric": "balanced_accuracy", "value": balanced_accuracy(right, labels), "n": right.size}
+        prefix = {"metric": "solved_prefix", "value": solved_prefix(right), "n": len(right)}
+        for row in (accuracy, balanced, prefix):
+            yield {"length": length, "low": np.nan, "high": np.nan} | row

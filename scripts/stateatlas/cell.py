@@ -20,9 +20,10 @@ log = logging.getLogger(__name__)
 EVERY = float(os.environ.get("STATEATLAS_CHECKPOINT_SECONDS", "20"))
 
 
-def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str) -> None:
+def train_cell(cfg: dict, sequences: Path, corpus: Path | None, folder: Path, work: Path, device: str) -> None:
     """Train a cell and write `untrained`, `trained`, for seed 0 also `capped`, and `history.json` to `folder`.
 
+    corpus: the file that the task reads, if any.
     `capped` is the same training carried on to the cap, so that a reader sees what the stop rule does.
     """
     torch.set_num_threads(cfg["threads"])
@@ -32,7 +33,7 @@ def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str
             "or add `--resources gpu=0` to run on the CPU"
         )
     blocks.use_backend(cfg["block"], cfg.get("backend"))
-    task = tasks.load(cfg["strings"], cfg["train_length"], cfg["target"])
+    task = tasks.load(cfg["strings"], cfg["train_length"], cfg["target"], corpus)
     held_out = Sequences(sequences)
     recipe = Recipe(**cfg["recipe"])
     model = _new_model(cfg, task, recipe).to(device)

@@ -55,7 +55,7 @@ class Plan:
 
     def files(self, rule: str, wildcards: Wildcards) -> tuple[Path, ...]:
         """Return the code files that a job depends on."""
-        return _closure(rule, tuple(RULES[rule].modules(wildcards)))
+        return _closure(rule, tuple(RULES[rule].modules(self.settings, wildcards)))
 
     def code(self, rule: str, wildcards: Wildcards) -> str:
         """Return the hash of a job's code."""

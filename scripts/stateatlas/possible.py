@@ -4,16 +4,16 @@ What a check needs to know about a task or an architecture is read from the lite
 would import numpy or torch into the Snakefile.
 """
 
-import ast
 import difflib
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
 from stateatlas import experiments
+from stateatlas.canonical import PACKAGE
+from stateatlas.literals import literal, modules
 from stateatlas.sizes import CHANGE, FORMS, architecture, lengths, per_task, recipe, task_parts
 
-PACKAGE = Path(__file__).parent
 REFERENCE = "transformer"  # what the others' parameters are matched to: it is its own stock form
 
 Problem = tuple[list, str]  # the setting's path, and the remedy
@@ -22,6 +22,7 @@ Problem = tuple[list, str]  # the setting's path, and the remedy
 def problems(settings: dict) -> Iterator[Problem]:
     """Yield what is wrong with complete settings of the right types; each check relies on those before it."""
     files = modules("tasks", "Task"), modules("blocks", "Mixer")
+    yield from _corpora(settings)
     for experiment in ("", *settings["extras"]):
         yield from _names(settings, experiment, *files)
     for task in experiments.tasks(settings):
@@ -37,24 +38,6 @@ def nearest(name: object, known: list) -> str:
     return f"did you mean {match[0]}?" if match else f"known are {', '.join(map(str, known))}"
 
 
-def literal(path: Path, name: str) -> object:
-    """Return the literal that `name` is set to in a module or in a class of it; None if there is none."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
-            return ast.literal_eval(node.value)
-    return None
-
-
-def modules(kind: str, defines: str) -> dict[str, Path]:
-    """Return the files of `tasks` or `blocks` that define a class `defines`, by name."""
-    found = {}
-    for path in sorted((PACKAGE / kind).glob("[!_.]*.py")):
-        body = ast.parse(path.read_bytes()).body
-        if any(isinstance(node, ast.ClassDef) and node.name == defines for node in body):
-            found[path.stem] = path
-    return found
-
-
 def _names(settings: dict, experiment: str, tasks: dict[str, Path], blocks: dict[str, Path]) -> Iterator[Problem]:
     """Check the tasks and architectures of an experiment, "" for those at the top."""
     part, place = (settings[experiment], [experiment]) if experiment else (settings, [])
@@ -68,6 +51,16 @@ def _names(settings: dict, experiment: str, tasks: dict[str, Path], blocks: dict
     yield from _per_task(settings, part["tasks"], list(itertools.chain(*known.values())))
     for name in part["architectures"]:
         yield from (([*place, "architectures"], remedy) for remedy in _architecture(name, blocks))
+
+
+def _corpora(settings: dict) -> Iterator[Problem]:
+    sources = modules("corpora", "documents")
+    for name, corpus in settings["corpora"].items():
+        if corpus["source"] not in sources:
+            yield ["corpora", name, "source"], f"there is no such source: {nearest(corpus['source'], list(sources))}"
+        for i, file in enumerate(corpus.get("files", ())):
+            if not Path(file).is_file():
+                yield ["corpora", name, "files", i], "there is no such file"
 
 
 def _targets(task: str, file: Path) -> list[str]:

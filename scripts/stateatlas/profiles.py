@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 SOLVED = 0.995  # token accuracy at the training length
+SOLVED_ABOVE_BASE = 0.2  # of a task from a corpus: balanced accuracy above base
 NEAR_BEST = 0.005  # sites this close to the best one count as best
 MODELS = ("trained", "capped")
 MEAN_SEED = -1  # the row of the mean over solved seeds
@@ -66,14 +67,14 @@ def best_site(accuracy: np.ndarray) -> int:
 def derive(tables: dict[str, pd.DataFrame], cfg: dict) -> pd.DataFrame:
     """All indices at the training length of trained and capped models, one row each, sorted.
 
-    tables: `probes` and `behaviour`, whole; nothing is taken from cfg. Rows of seed -1 describe the mean profile of
-    the solved seeds: the mean r for all indices, the mean accuracy for `best_site`. Where r is undefined
-    its rows are missing. Raises ValueError when a run has probes but no base, no behaviour or no
+    tables: `probes` and `behaviour`, whole. cfg: `of_corpora`, the tasks that draw from a corpus. Rows of seed -1
+    describe the mean profile of the solved seeds: the mean r for all indices, the mean accuracy for `best_site`. Where
+    r is undefined its rows are missing. Raises ValueError when a run has probes but no base, no behaviour or no
     choosing half.
     """
     probes, behaviour = _at_training_length(tables["probes"]), tables["behaviour"]
     base = _bases(probes)
-    solved = solved_runs(behaviour)
+    solved = solved_runs(behaviour, base, cfg["of_corpora"])
     blocks = probes[
         (probes["control"] == "none")
         & (probes["target"] == "state")
@@ -87,10 +88,18 @@ def derive(tables: dict[str, pd.DataFrame], cfg: dict) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def solved_runs(behaviour: pd.DataFrame) -> pd.Series:
-    """Whether each run has 99.5 % token accuracy at the training length, by its identity columns."""
-    accuracy = behaviour[behaviour["metric"] == "accuracy"]
-    return _at_training_length(accuracy).set_index(RUN)["value"] >= SOLVED
+def solved_runs(behaviour: pd.DataFrame, base: pd.Series, of_corpora: list[str]) -> pd.Series:
+    """Whether each run is solved, by its identity columns.
+
+    It has 99.5 % token accuracy at the training length, or on a task from a corpus, where nothing may be certain,
+    a balanced accuracy 20 pp above base.
+    """
+    rows = _at_training_length(behaviour)
+    wide = rows.pivot_table(index=RUN, columns="metric", values="value")
+    solved = wide["accuracy"] >= SOLVED
+    for run in wide.index[wide.index.get_level_values("task").isin(of_corpora)]:
+        solved[run] = wide.loc[run, "balanced_accuracy"] >= base[run[:2]] + SOLVED_ABOVE_BASE
+    return solved
 
 
 def _at_training_length(table: pd.DataFrame) -> pd.DataFrame:

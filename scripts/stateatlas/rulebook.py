@@ -1,11 +1,13 @@
 """The rules as data: where each one's results lie, what it needs from the settings, and what it reads."""
 
-import ast
+import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from stateatlas import experiments
-from stateatlas.canonical import PACKAGE
+from stateatlas.canonical import PACKAGE, sha256_file
+from stateatlas.literals import literal
 from stateatlas.sizes import architecture, lengths, per_task, recipe, task_parts
 
 STUDY = "encoding"
@@ -42,7 +44,7 @@ class Rule:
     wildcards: tuple[str, ...] = ()
     fields: Callable[[Settings, Wildcards], dict] = lambda s, w: {}
     upstream: Callable[[Settings, Wildcards], list[tuple[str, Wildcards]]] = lambda s, w: []
-    modules: Callable[[Wildcards], list[str]] = lambda w: []
+    modules: Callable[[Settings, Wildcards], list[str]] = lambda s, w: []
     data: tuple[str, ...] = ()
     runs_model: bool = field(default=False)
 
@@ -117,12 +119,28 @@ def _probe_fields(s: Settings, w: Wildcards) -> dict:
     return {"train_length": per_task(s["train_length"], w["task"])} | _sizes("root_seed", "bootstrap")(s, w)
 
 
-def _block(w: Wildcards) -> list[str]:
+def _block(s: Settings, w: Wildcards) -> list[str]:
     return [f"blocks/{architecture(w['architecture'])[0]}.py"]
 
 
 def _task_file(w: Wildcards) -> str:
     return f"tasks/{task_parts(w['task'])[0]}.py"
+
+
+def _corpus_of(w: Wildcards) -> list[tuple[str, Wildcards]]:
+    """The corpus that a task reads, if any."""
+    name = literal(PACKAGE / _task_file(w), "reads")
+    return [("corpus", {"corpus": name})] if name else []
+
+
+def _corpus_fields(s: Settings, w: Wildcards) -> dict:
+    chosen = s["corpora"][w["corpus"]]
+    own = {"interpreter": platform.python_version()} if literal(_source(s, w), "of_interpreter") else {}
+    return {"options": chosen, "files": [sha256_file(Path(file)) for file in chosen.get("files", ())]} | own
+
+
+def _source(s: Settings, w: Wildcards) -> Path:
+    return PACKAGE / "corpora" / f"{s['corpora'][w['corpus']]['source']}.py"
 
 
 def _collected(s: Settings, w: Wildcards) -> list[tuple[str, Wildcards]]:
@@ -133,6 +151,12 @@ def _collected(s: Settings, w: Wildcards) -> list[tuple[str, Wildcards]]:
 
 def _all_tables(s: Settings, w: Wildcards) -> list[tuple[str, Wildcards]]:
     return [table_job(table) for table in tables(s)]
+
+
+def _derive_fields(s: Settings, w: Wildcards) -> dict:
+    if w["table"] == "recipes":
+        return _sizes("recipes", "training")(s, w)
+    return {"of_corpora": [task for task in experiments.tasks(s) if _corpus_of({"task": task})]}
 
 
 def tables(s: Settings) -> list[str]:
@@ -147,10 +171,7 @@ def figures(s: Settings) -> list[str]:
 
 def figure_tables(figure: str) -> tuple[str, ...]:
     """Return the tables that a figure's module names in its literal `TABLES`."""
-    for node in ast.parse((PACKAGE / "figures" / f"{figure}.py").read_bytes()).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "TABLES":
-            return ast.literal_eval(node.value)
-    raise ValueError(f"figures/{figure}.py: no literal TABLES")
+    return literal(PACKAGE / "figures" / f"{figure}.py", "TABLES")
 
 
 def table_job(table: str) -> tuple[str, Wildcards]:
@@ -166,20 +187,28 @@ def _shown(s: Settings, w: Wildcards) -> dict:
 
 
 RULES = {
+    "corpus": Rule(
+        "corpora/{corpus}",
+        "analysis",
+        ("corpus",),
+        _corpus_fields,
+        modules=lambda s, w: [_source(s, w).relative_to(PACKAGE).as_posix()],
+    ),
     "sample": Rule(
         f"{STUDY}/sequences/{{task}}",
         "analysis",
         ("task",),
         _sample_fields,
-        modules=lambda w: [_task_file(w)],
+        lambda s, w: _corpus_of(w),
+        modules=lambda s, w: [_task_file(w)],
     ),
     "train": Rule(
         f"{STUDY}/models/{{task}}/{{architecture}}/seed{{seed}}",
         "train",
         ("task", "architecture", "seed"),
         _train_fields,
-        lambda s, w: [("sample", _task(w))],
-        lambda w: [_task_file(w), *_block(w)],
+        lambda s, w: [("sample", _task(w)), *_corpus_of(w)],
+        lambda s, w: [_task_file(w), *_block(s, w)],
         runs_model=True,
     ),
     "record": Rule(
@@ -244,9 +273,9 @@ RULES = {
         f"{STUDY}/tables/{{table}}",
         "analysis",
         ("table",),
-        lambda s, w: _sizes("recipes", "training")(s, w) if w["table"] == "recipes" else {},
+        _derive_fields,
         lambda s, w: [table_job(table) for table in DERIVED[w["table"]]],
-        lambda w: [f"{w['table']}.py"],
+        lambda s, w: [f"{w['table']}.py"],
     ),
     "judge": Rule(
         "claims",
@@ -262,7 +291,7 @@ RULES = {
         ("figure",),
         _shown,
         lambda s, w: [table_job(table) for table in figure_tables(w["figure"])],
-        lambda w: [f"figures/{w['figure']}.py"],
+        lambda s, w: [f"figures/{w['figure']}.py"],
         data=("data/published.yaml", "docs/reference"),
     ),
     "scorecard": Rule(

@@ -50,8 +50,8 @@ TINY = settings.resolve(
 class Named(list):
     """Files of a job: a list of all, with names for some, as Snakemake gives them."""
 
-    def __init__(self, named: dict[str, str]):
-        super().__init__(named.values())
+    def __init__(self, named: dict[str, str | list]):
+        super().__init__(path for value in named.values() for path in ([value] if isinstance(value, str) else value))
         self._named = named
 
     def items(self):
@@ -75,7 +75,7 @@ def described(rule: str, **change) -> SimpleNamespace:
     names = {name.split(".")[0]: name for name in ["manifest.json", *outputs]}
     return SimpleNamespace(
         params=SimpleNamespace(cfg=plan.Plan(TINY | change).cfg(rule, wildcards)),
-        input=Named({name: str(folder(source) / file) for name, (source, _, file) in inputs.items()}),
+        input=Named({name: str(folder(source) / file) for name, (source, _, file) in inputs.items()} | {"corpus": []}),
         output=Named({name: str(folder(rule) / file) for name, file in names.items()}),
         wildcards=wildcards,
         log=[f"logs/{rule}.log"],

@@ -332,11 +332,10 @@ def test_the_script_writes_corpus_facts_and_manifest(tmp_path, monkeypatch):
     folder = Path("results/smoke/corpora/code")
     folder.mkdir(parents=True)
     names = {"manifest": "manifest.json", "corpus": "corpus.parquet", "facts": "corpus.json"}
-    given = rule_jobs.Named({"files": "a.jsonl"})
-    given._named["files"] = ["a.jsonl"]  # under one name Snakemake gives a list
+    options = {"source": "codesearchnet", "files": ["a.jsonl"]}
     snakemake = SimpleNamespace(
-        params=SimpleNamespace(cfg=json.dumps({"rule": "corpus", "threads": 1, "corpus": {"source": "codesearchnet"}})),
-        input=given,
+        params=SimpleNamespace(cfg=json.dumps({"rule": "corpus", "threads": 1, "options": options})),
+        input=rule_jobs.Named({"files": "a.jsonl"}),
         output=rule_jobs.Named({key: str(folder / name) for key, name in names.items()}),
         wildcards={"corpus": "code"},
         log=["logs/corpus.log"],

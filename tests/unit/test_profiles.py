@@ -111,7 +111,7 @@ def tables(runs, base=0.5):
 
 
 def derived(probes, behaviour):
-    return profiles.derive({"probes": probes, "behaviour": behaviour}, {})
+    return profiles.derive({"probes": probes, "behaviour": behaviour}, {"of_corpora": []})
 
 
 def value(table, metric, seed=0, site=-1, model="trained"):

@@ -11,6 +11,7 @@ from stateatlas.corpora import Document, split
 INSTALLED = {"site-packages", "dist-packages"}  # by others, inside the same folder
 TESTS = {"test", "tests", "idle_test"}
 SHARES = (0.8, 0.1)
+of_interpreter = True  # another Python has another corpus
 
 
 def documents(skipped: Counter, root: str | Path = "") -> Iterator[Document]:

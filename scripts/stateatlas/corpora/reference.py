@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from stateatlas.corpora import Document, split
 
 SHARES = (0.8, 0.1)
+of_interpreter = True  # another Python has another corpus
 
 
 def documents(skipped: Counter) -> Iterator[Document]:

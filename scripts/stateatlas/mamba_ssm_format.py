@@ -52,6 +52,9 @@ def read(folder: Path, settings: dict) -> tuple[dict, dict]:
 
 
 def _config(file: Path, settings: dict) -> dict:
+    for field in ("d_model", "n_layer"):
+        if not isinstance(settings.get(field), int):
+            raise InputError(f"{file}: {field} {settings.get(field)!r} is no number; fetch the checkpoint again")
     given = settings.get("ssm_cfg") or {}
     layer = given.get("layer", "Mamba1")
     if layer not in ("Mamba1", "Mamba2"):

@@ -62,11 +62,8 @@ def _snapshot(hub_id: str, revision: str | None, **where) -> Path:
         )
 
     def fetch(patterns: list[str]) -> Path:
-        return Path(
-            snapshot_download(
-                hub_id, revision=revision, allow_patterns=patterns, ignore_patterns=["*/*"], **where
-            )
-        )  # fmt: skip
+        wanted = {"allow_patterns": patterns, "ignore_patterns": ["*/*"]}
+        return Path(snapshot_download(hub_id, revision=revision, **wanted, **where))
 
     try:
         folder = fetch(PLAIN)

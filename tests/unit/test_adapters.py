@@ -113,8 +113,10 @@ def test_gradients_are_those_of_transformers(pair, backend, length):
     found = torch.autograd.grad((model(x) * toward).sum(), list(own.values()))
     expected = torch.autograd.grad((hub(x, use_cache=False).logits * toward).sum(), list(theirs.values()))
     model.requires_grad_(False)
+    # Some are zero but for rounding: a norm behind a single head takes out the head's scale.
+    least = 1e-2 * max(other.abs().max().item() for other in expected)
     for name, mine, other in zip(own, found, expected, strict=True):
-        scale = max(other.abs().max().item(), 1e-3)
+        scale = max(other.abs().max().item(), least)
         torch.testing.assert_close(mine / scale, other / scale, rtol=0, atol=1e-4, msg=lambda text, n=name: n + text)
 
 

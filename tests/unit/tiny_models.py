@@ -9,7 +9,7 @@ import transformers
 
 transformers.logging.set_verbosity_error()  # it recommends kernels for GPUs
 
-SIZES = {"vocab_size": 23, "hidden_size": 16, "num_hidden_layers": 3, "bos_token_id": 0, "eos_token_id": 0}
+SIZES = {"vocab_size": 24, "hidden_size": 16, "num_hidden_layers": 3, "bos_token_id": 0, "eos_token_id": 0}
 HEADS = {"num_attention_heads": 4, "intermediate_size": 40, "max_position_embeddings": 128}
 # name -> class of transformers, config, what differs from the family's usual form
 CONFIGS = {
@@ -35,6 +35,11 @@ CONFIGS = {
         transformers.Mamba2ForCausalLM,
         {"head_dim": 4, "num_heads": 8, "n_groups": 2, "state_size": 6, "chunk_size": 8, "conv_kernel": 3,
          "use_bias": True, "use_conv_bias": False, "time_step_limit": (0.3, 0.9)},
+    ),
+    "mamba2 as published": (
+        transformers.Mamba2ForCausalLM,
+        {"hidden_size": 32, "vocab_size": 32, "head_dim": 64, "num_heads": 1, "n_groups": 1, "state_size": 128,
+         "tie_word_embeddings": True},
     ),
 }  # fmt: skip
 

@@ -75,11 +75,12 @@ def load(place: str | Path, revision: str | None = None, attention: str = "sdpa"
     folder = pretrained.local(place, revision)
     settings, weights = pretrained.read(folder)
     family = _family(settings, folder)
+    config = _config(family, settings, folder)
     try:
         hub, report = family.Hub.from_pretrained(
-            None if weights else folder, config=_config(family, settings, folder), state_dict=weights,
-            attn_implementation=attention if family.attends else None, dtype=torch.float32, use_safetensors=True,
-            local_files_only=True, output_loading_info=True, ignore_mismatched_sizes=True,
+            None if weights else folder, config=config, state_dict=weights, dtype=torch.float32,
+            attn_implementation=attention if family.attends else None, use_safetensors=True, local_files_only=True,
+            output_loading_info=True, ignore_mismatched_sizes=True,
         )  # fmt: skip
     except Exception as error:  # whatever a damaged file leads to
         raise InputError(f"{folder}: the weights cannot be read ({error}); fetch the checkpoint again") from error

@@ -22,16 +22,16 @@ class Mixer(nn.Module):
 
     def __init__(self, width: int):
         super().__init__()
-        inner = 2 * width
-        heads = inner // self.head_size
-        convolved = inner + 2 * self.state_size
-        self.in_proj = nn.Linear(width, inner + convolved + heads, bias=False)
+        self.inner = 2 * width
+        self.heads = self.inner // self.head_size
+        convolved = self.inner + 2 * self.state_size
+        self.in_proj = nn.Linear(width, self.inner + convolved + self.heads, bias=False)
         self.conv1d = nn.Conv1d(convolved, convolved, self.conv_size, groups=convolved)
-        self.dt_bias = nn.Parameter(inverse_softplus(log_uniform_step(heads)))
-        self.A_log = nn.Parameter(torch.empty(heads).uniform_(1, 16).log())
-        self.D = nn.Parameter(torch.ones(heads))
-        self.norm = RMSNorm(inner, eps=1e-5)
-        self.out_proj = nn.Linear(inner, width, bias=False)
+        self.dt_bias = nn.Parameter(inverse_softplus(log_uniform_step(self.heads)))
+        self.A_log = nn.Parameter(torch.empty(self.heads).uniform_(1, 16).log())
+        self.D = nn.Parameter(torch.ones(self.heads))
+        self.norm = RMSNorm(self.inner, eps=1e-5)
+        self.out_proj = nn.Linear(self.inner, width, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return mix(self, x, self.norm.eps)

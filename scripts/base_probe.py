@@ -4,6 +4,7 @@ from stateatlas.job import job
 
 with job(snakemake) as run:
     from stateatlas import probing, tables
+    from stateatlas.behaviour import balanced_accuracy
     from stateatlas.resampling import with_halves
     from stateatlas.seeds import stream
     from stateatlas.sequences import Sequences
@@ -12,6 +13,9 @@ with job(snakemake) as run:
     rng = stream(cfg["root_seed"], "encoding", cfg["task"], "bootstrap", "base")
     cell = {"study": "encoding", "task": cfg["task"], "architecture": "-", "model": "-", "seed": -1}
     rows = []
-    for row, right in probing.measure_base(Sequences(run.input.sequences), cfg["lengths"]):
-        rows += with_halves([cell | row], right[None], rng, cfg["bootstrap"])
+    for row, hits, labels in probing.measure_base(Sequences(run.input.sequences), cfg["lengths"]):
+        known = cell | row
+        rows += with_halves([known | {"tokens": row["length"]}], hits.sum(axis=1)[None], rng, cfg["bootstrap"])
+        balanced = {"half": "both", "metric": "balanced_accuracy", "value": balanced_accuracy(hits, labels)}
+        rows.append(known | balanced | {"n": hits.size, "low": float("nan"), "high": float("nan")})
     tables.write(run.output.table, "probes", rows)

@@ -25,10 +25,13 @@ class Probe:
     bias: np.ndarray
     classes: np.ndarray
 
+    def hits(self, states: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return which tokens are right, (n, length) bool; states (n, length, width), labels (n, length)."""
+        return self.classes[np.argmax(states @ self.weights.T + self.bias, axis=-1)] == labels
+
     def right(self, states: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the number of right tokens per sequence; states (n, length, width), labels (n, length)."""
-        predicted = self.classes[np.argmax(states @ self.weights.T + self.bias, axis=-1)]
-        return (predicted == labels).sum(axis=1)
+        """Return the number of right tokens per sequence."""
+        return self.hits(states, labels).sum(axis=1)
 
 
 def fit(states: np.ndarray, labels: np.ndarray) -> Probe:

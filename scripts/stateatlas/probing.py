@@ -29,19 +29,17 @@ def measure(
                 yield row, probe.right(tested, truth), probe
 
 
-def measure_base(sequences: Sequences, lengths: list[int]) -> Iterator[tuple[dict, np.ndarray]]:
-    """Yield (identity, right tokens per sequence) of the position + token probe, fitted anew at every length."""
+def measure_base(sequences: Sequences, lengths: list[int]) -> Iterator[tuple[dict, np.ndarray, np.ndarray]]:
+    """Yield (identity, which tokens are right, labels) of the position + token probe, fitted anew at every length.
+
+    Both are (sequences, length).
+    """
     for length in lengths:
         tokens = {split: sequences.get(split, length) for split in ("fit", "test")}
         vocabulary = 1 + max(int(values.max()) for values in tokens.values())
         features = {split: position_token(values, vocabulary) for split, values in tokens.items()}
         for target in sequences.targets():
             probe = fit(features["fit"], sequences.get("fit", length, target))
-            row = {
-                "length": length,
-                "site": -1,
-                "target": target,
-                "control": "position_token",
-                "tokens": length,
-            }
-            yield row, probe.right(features["test"], sequences.get("test", length, target))
+            row = {"length": length, "site": -1, "target": target, "control": "position_token"}
+            truth = sequences.get("test", length, target)
+            yield row, probe.hits(features["test"], truth), truth

@@ -39,7 +39,7 @@ def solved_seeds(profiles: pd.DataFrame) -> dict[tuple[str, str], list[bool]]:
 
 def base_lines(probes: pd.DataFrame, target: str = "state") -> dict[str, pd.Series]:
     """task -> accuracy of the position + token probe, a share, indexed by length."""
-    rows = one_half(of(probes, control="position_token", target=target), "both", "measurement")
+    rows = one_half(of(probes, control="position_token", target=target, metric="accuracy"), "both", "measurement")
     return {task: group.groupby("length")["value"].mean() for task, group in rows.groupby("task")}
 
 

@@ -1,8 +1,6 @@
 """One cell of study A, trained: a task, an architecture and a seed."""
 
 import json
-import logging
-import os
 from pathlib import Path
 
 import torch
@@ -10,14 +8,11 @@ import torch
 from stateatlas import blocks, tasks, weights
 from stateatlas.checkpoint import Checkpoint
 from stateatlas.job import InputError
+from stateatlas.loop import resume, train
 from stateatlas.residual import ResidualModel, matched_shape
 from stateatlas.seeds import derive
 from stateatlas.sequences import Sequences
-from stateatlas.training import Batches, Recipe, Trainer, initialise, train
-
-log = logging.getLogger(__name__)
-# Seconds between checkpoints. Not a setting: it changes no result.
-EVERY = float(os.environ.get("STATEATLAS_CHECKPOINT_SECONDS", "20"))
+from stateatlas.training import Batches, Recipe, Trainer, initialise
 
 
 def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str) -> None:
@@ -44,10 +39,8 @@ def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str
     trainer = Trainer(model, batches, recipe, validation, test)
     checkpoint = Checkpoint(work)
     weights.save(model, folder / "untrained")
-    if (state := checkpoint.load()) is not None:
-        trainer.restore(state)
-        log.info("going on from step %d", trainer.step)
-    train(trainer, checkpoint, EVERY, cfg["to_cap"])
+    resume(trainer, checkpoint)
+    train(trainer, trainer.run(cfg["to_cap"]), checkpoint)
     if cfg["to_cap"]:
         weights.save(model, folder / "capped")
     if trainer.stop is not None:

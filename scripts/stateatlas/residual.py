@@ -1,7 +1,7 @@
 """The residual model: everything the studies do is said with `embed`, `block`, `read`, `states` and `resume`.
 
 Site 0 is the embedding; site l + 1 is the output of block L<l>. The stream at the last site is *before* the final
-norm, which belongs to `read`.
+norm, which belongs to `read`. `Residual` is what holds for every model, `ResidualModel` the formal ones.
 """
 
 from collections.abc import Callable
@@ -29,48 +29,39 @@ class Shape:
     positions: bool
 
 
-class ResidualModel(nn.Module):
-    """Embedding, blocks and a linear read-out at every position.
+class Residual(nn.Module):
+    """A model as a stream that blocks write to: tokens in, logits at every position out.
 
-    Tokens are (batch, length) int64, the stream is (batch, length, width) float32 and logits are
-    (batch, length, classes) float32.
+    Tokens are (batch, length) int64, the stream is (batch, length, width) and logits are (batch, length, classes),
+    both float32 unless the model was converted. A subclass gives `depth`, the number of blocks, `width`, and the
+    three methods that raise here.
     """
 
-    def __init__(self, shape: Shape):
-        super().__init__()
-        self.shape = shape
-        mixer = blocks.load(shape.architecture)
-        self.embedding = nn.Embedding(shape.vocabulary, shape.width)
-        self.position = nn.Embedding(POSITIONS, shape.width) if shape.positions else None
-        self.blocks = nn.ModuleList(blocks.Block(mixer, shape.width, shape.mlp_width) for _ in range(shape.layers))
-        self.norm = mixer.Norm(shape.width, eps=1e-5)
-        self.head = nn.Linear(shape.width, shape.classes)
+    depth: int
+    width: int
 
     @property
     def sites(self) -> int:
         """Number of sites: the embedding and the output of every block."""
-        return len(self.blocks) + 1
+        return self.depth + 1
 
     def embed(self, tokens: torch.Tensor) -> torch.Tensor:
         """Return the stream at site 0."""
-        stream = self.embedding(tokens)
-        if self.position is None:
-            return stream
-        return stream + self.position.weight[: tokens.shape[1]]
+        raise NotImplementedError
 
     def block(self, index: int, stream: torch.Tensor) -> torch.Tensor:
         """Return the stream at site `index + 1`, given the one at site `index`."""
-        return self.blocks[index](stream)
+        raise NotImplementedError
 
     def read(self, stream: torch.Tensor) -> torch.Tensor:
         """Return the logits, given the stream at the last site."""
-        return self.head(self.norm(stream))
+        raise NotImplementedError
 
     def states(self, tokens: torch.Tensor) -> list[torch.Tensor]:
         """Return the stream at every site."""
         stream = self.embed(tokens)
         streams = [stream]
-        for index in range(len(self.blocks)):
+        for index in range(self.depth):
             stream = self.block(index, stream)
             streams.append(stream)
         return streams
@@ -81,12 +72,38 @@ class ResidualModel(nn.Module):
             raise ValueError(f"site {site}: the model has sites 0 to {self.sites - 1}")
         if edit is not None:
             stream = edit(stream)
-        for index in range(site, len(self.blocks)):
+        for index in range(site, self.depth):
             stream = self.block(index, stream)
         return self.read(stream)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         return self.resume(self.embed(tokens), 0)
+
+
+class ResidualModel(Residual):
+    """A formal model: embedding, blocks and a linear read-out at every position."""
+
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.shape, self.depth, self.width = shape, shape.layers, shape.width
+        mixer = blocks.load(shape.architecture)
+        self.embedding = nn.Embedding(shape.vocabulary, shape.width)
+        self.position = nn.Embedding(POSITIONS, shape.width) if shape.positions else None
+        self.blocks = nn.ModuleList(blocks.Block(mixer, shape.width, shape.mlp_width) for _ in range(shape.layers))
+        self.norm = mixer.Norm(shape.width, eps=1e-5)
+        self.head = nn.Linear(shape.width, shape.classes)
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        stream = self.embedding(tokens)
+        if self.position is None:
+            return stream
+        return stream + self.position.weight[: tokens.shape[1]]
+
+    def block(self, index: int, stream: torch.Tensor) -> torch.Tensor:
+        return self.blocks[index](stream)
+
+    def read(self, stream: torch.Tensor) -> torch.Tensor:
+        return self.head(self.norm(stream))
 
 
 def parameters(shape: Shape) -> int:

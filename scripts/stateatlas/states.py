@@ -11,16 +11,16 @@ import numpy as np
 import torch
 from numpy.lib.format import write_array_header_1_0
 
-from stateatlas.residual import ResidualModel
+from stateatlas.residual import Residual
 
 CHUNK = 256  # sequences
 
 
 @torch.inference_mode()
-def record(model: ResidualModel, tokens: np.ndarray, folder: Path, split: str) -> None:
+def record(model: Residual, tokens: np.ndarray, folder: Path, split: str) -> None:
     """Write the states of `tokens`, (sequences, length) int64, at every site."""
     folder.mkdir(parents=True, exist_ok=True)
-    header = {"descr": "<f4", "fortran_order": False, "shape": (*tokens.shape, model.shape.width)}
+    header = {"descr": "<f4", "fortran_order": False, "shape": (*tokens.shape, model.width)}
     device = next(model.parameters()).device
     # Written, not mapped: on a full disk a write is an error, a page of a mapped file that finds no place is a crash.
     with contextlib.ExitStack() as opened:

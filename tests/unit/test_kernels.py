@@ -131,12 +131,29 @@ def test_transforms_see_the_same_function(backend, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_half_precision_and_autocast_take_the_plain_form(backend, name):
+def test_half_precision_takes_the_plain_form(backend, name):
     values = [v.detach().bfloat16() for v in inputs(name)]
-    assert call(kernels, name, values).dtype == torch.bfloat16
+    assert torch.equal(call(kernels, name, values), call(plain, name, values))
+
+
+@pytest.mark.parametrize("name", ["conv_silu", "rms_norm"])
+def test_under_autocast_convolution_and_norm_take_the_plain_form(backend, name):
+    values = [v.detach().float() for v in inputs(name)]
     with torch.autocast("cpu", torch.bfloat16):
-        values = [v.float() for v in values]
         assert torch.equal(call(kernels, name, values), call(plain, name, values))
+
+
+@pytest.mark.parametrize("name", ["selective_scan", "ssd"])
+def test_under_autocast_a_recurrence_runs_in_float32(backend, name):
+    halves = [v.detach().bfloat16() for v in inputs(name)]
+    with torch.autocast("cpu", torch.bfloat16):
+        y = call(kernels, name, halves)
+    assert torch.equal(y, call(kernels, name, [v.float() for v in halves]))
+
+
+def test_a_convolution_may_have_no_bias(backend):
+    x, weight, bias = inputs("conv_silu", dtype=torch.float32)
+    torch.testing.assert_close(kernels.conv_silu(x, weight, None), kernels.conv_silu(x, weight, torch.zeros_like(bias)))
 
 
 @pytest.mark.parametrize("name", NAMES)

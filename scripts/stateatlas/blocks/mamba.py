@@ -35,9 +35,18 @@ class Mixer(nn.Module):
             self.dt_proj.bias.copy_(inverse_softplus(log_uniform_step(inner)))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        u, gate = self.in_proj(x).chunk(2, dim=-1)  # (batch, length, inner) each
-        u = conv_silu(u, self.conv1d.weight, self.conv1d.bias)
-        rank = self.dt_proj.in_features
-        dt, b, c = self.x_proj(u).split([rank, self.state_size, self.state_size], dim=-1)
-        delta = nn.functional.softplus(self.dt_proj(dt))  # (batch, length, inner)
-        return self.out_proj(selective_scan(u, delta, -torch.exp(self.A_log), b, c, self.D, gate))
+        return mix(self, x)
+
+
+def mix(mixer: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """Return what a mixer makes of x, (batch, length, width), in the same shape.
+
+    `mixer` holds the parameters, under the names that ours and `MambaMixer` of `transformers` share; all sizes are
+    read off them. The convolution and the two projections of the stream may have biases or not.
+    """
+    u, gate = mixer.in_proj(x).chunk(2, dim=-1)  # (batch, length, inner) each
+    u = conv_silu(u, mixer.conv1d.weight, mixer.conv1d.bias)
+    rank, states = mixer.dt_proj.in_features, mixer.A_log.shape[1]
+    dt, b, c = mixer.x_proj(u).split([rank, states, states], dim=-1)
+    delta = nn.functional.softplus(mixer.dt_proj(dt))  # (batch, length, inner)
+    return mixer.out_proj(selective_scan(u, delta, -torch.exp(mixer.A_log), b, c, mixer.D, gate))

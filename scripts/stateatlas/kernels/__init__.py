@@ -1,5 +1,7 @@
 """What Mamba and Mamba-2 compute along the sequence, in the form that the job's backend names."""
 
+import functools
+
 import torch
 
 from stateatlas.kernels import plain
@@ -30,6 +32,20 @@ def use(backend: str) -> None:
         _compiled = compiled
 
 
+def _in_float32(form):
+    """Let `form` run in float32 where autocast has halved its inputs: a state sums over the whole sequence."""
+
+    @functools.wraps(form)
+    def run(*inputs):
+        device = inputs[0].device.type
+        if not torch.is_autocast_enabled(device):
+            return form(*inputs)
+        with torch.autocast(device, enabled=False):
+            return form(*(x.float() for x in inputs))
+
+    return run
+
+
 def rms_norm(x, weight, eps):
     """Root-mean-square norm; see `plain.rms_norm`."""
     if _compiled and x.ndim == 3 and _compiled.fits(x, weight):
@@ -38,12 +54,15 @@ def rms_norm(x, weight, eps):
 
 
 def conv_silu(x, weight, bias):
-    """SiLU of a causal convolution; see `plain.conv_silu`."""
+    """SiLU of a causal convolution; see `plain.conv_silu`. `bias` may be None."""
+    if bias is None:
+        bias = weight.new_zeros(len(weight))
     if _compiled and _compiled.fits(x, weight, bias):
         return _compiled.Convolution.apply(x, weight, bias)
     return plain.conv_silu(x, weight, bias)
 
 
+@_in_float32
 def selective_scan(*inputs):
     """Mamba's recurrence; see `plain.selective_scan`."""
     if _compiled and _compiled.fits(*inputs):
@@ -51,6 +70,7 @@ def selective_scan(*inputs):
     return plain.selective_scan(*inputs)
 
 
+@_in_float32
 def ssd(*inputs):
     """Mamba-2's recurrence; see `plain.ssd`."""
     if _compiled and _compiled.fits(*inputs):

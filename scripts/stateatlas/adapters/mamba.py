@@ -1,0 +1,33 @@
+"""Mamba (Gu & Dao 2023, arXiv 2312.00752): the parameters of `transformers`, the recurrence of ours."""
+
+import torch
+from torch import nn
+from transformers import MambaForCausalLM
+
+from stateatlas.adapters import Adapter
+from stateatlas.blocks.mamba import mix
+from stateatlas.kernels import rms_norm, use
+
+
+class Model(Adapter):
+    """Every block is a norm and a mixer; its sizes and biases are those of the checkpoint."""
+
+    Hub = MambaForCausalLM
+    attends = False
+    supported = {"hidden_act": ("silu", "swish")}
+    use_backend = staticmethod(use)
+
+    @property
+    def blocks(self) -> nn.ModuleList:
+        return self.hub.backbone.layers
+
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.hub.backbone.embeddings(tokens)
+
+    def block(self, index: int, stream: torch.Tensor) -> torch.Tensor:
+        block = self.blocks[index]
+        return stream + mix(block.mixer, rms_norm(stream, block.norm.weight, block.norm.variance_epsilon))
+
+    def norm(self, stream: torch.Tensor) -> torch.Tensor:
+        norm = self.hub.backbone.norm_f
+        return rms_norm(stream, norm.weight, norm.variance_epsilon)

@@ -29,6 +29,16 @@ def solved_prefix(right: np.ndarray) -> int:
     return len(solved) if solved.all() else int(np.argmin(solved))
 
 
+def balanced_accuracy(right: np.ndarray, labels: np.ndarray) -> float:
+    """Return the mean over classes of the share of their tokens that are right; classes without tokens do not count.
+
+    right: bool, labels: int, of one shape. The definition of scikit-learn's `balanced_accuracy_score`.
+    """
+    total = np.bincount(labels.ravel())
+    hits = np.bincount(labels.ravel(), weights=right.ravel())
+    return float(np.mean(hits[total > 0] / total[total > 0]))
+
+
 def measure(
     model: ResidualModel, sequences: Sequences, lengths: list[int], draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[dict, np.ndarray]]:

@@ -71,9 +71,7 @@ def run(command: list[str], log: TextIO) -> None:
     start = log.seek(0, os.SEEK_END)
     # PIP_USER: a `user = true` in the user's settings can never work in a virtual environment.
     environment = {**os.environ, "PIP_USER": "0", "PYTHONPATH": ""}
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment
-    )
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment)
     began = time.monotonic()
     try:
         while process.poll() is None:

@@ -76,9 +76,7 @@ def accuracy_tables(behaviour: pd.DataFrame, probes: pd.DataFrame) -> list[dict]
             for name in ordered(here["architecture"], ARCHITECTURES)
         ]
         if task in base:
-            body.append(
-                ["position + token", *(_seeds(base[task][base[task].index == length]) for length in lengths)]
-            )
+            body.append(["position + token", *(_seeds(base[task][base[task].index == length]) for length in lengths)])
         tables.append({"title": label(task), "header": ["length", *lengths], "rows": body})
     return tables
 

@@ -168,9 +168,7 @@ def _claim(entry: dict, claims: pd.DataFrame, figures: dict[str, Path]) -> dict:
 def _in_sum(rows: pd.DataFrame, claim: str) -> dict:
     total = rows[rows["atom"] == -1]
     if len(total) != 1:
-        raise ValueError(
-            f"claims table: claim {claim} has {len(total)} rows with atom -1; it needs exactly one"
-        )
+        raise ValueError(f"claims table: claim {claim} has {len(total)} rows with atom -1; it needs exactly one")
     return total.iloc[0].to_dict()
 
 
@@ -209,9 +207,7 @@ def number(value: float) -> str:
 
 def _ours(total: dict, atoms: list[dict]) -> list[dict]:
     """The lines in the column "this run": every value where they are few, else a summary for every bound."""
-    shown = (
-        [total] if math.isfinite(total["value"]) else [row for row in atoms if math.isfinite(row["value"])]
-    )
+    shown = [total] if math.isfinite(total["value"]) else [row for row in atoms if math.isfinite(row["value"])]
     if len(shown) <= SEVERAL:
         return [{"cell": spelled(row["cell"]) if len(shown) > 1 else "", **measured(row)} for row in shown]
     return [_summary(**group) for group in _groups(atoms)]
@@ -258,9 +254,7 @@ def data_uri(path: Path) -> str:
 
 def paragraphs(text: str) -> list[Markup]:
     """The paragraphs of a caption as HTML: **bold** and ``literal`` are kept, the rest is escaped."""
-    blocks = [
-        html.escape(" ".join(block.split())) for block in re.split(r"\n\s*\n", text.strip()) if block.strip()
-    ]
+    blocks = [html.escape(" ".join(block.split())) for block in re.split(r"\n\s*\n", text.strip()) if block.strip()]
     marked = [re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", block) for block in blocks]
     return [Markup(re.sub(r"``(.+?)``", r"<code>\1</code>", block)) for block in marked]
 

@@ -1,5 +1,7 @@
 """The sequences of one task: validation, and for every length a set to fit probes on and a set to test on."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +27,27 @@ def draw(
     arrays = {}
     for split, length in [("validation", train_length), *((s, n) for n in lengths for s in ("test", "fit"))]:
         rng = stream(root, "encoding", name, "sequences", split, length)
-        tokens = _unseen(task, rng, sizes[split], length, seen)
+        tokens = _unseen(sampler(task, split), rng, sizes[split], length, seen)
         for key, values in {"tokens": tokens, **task.label(tokens)}.items():
             arrays[f"{split}/{length}/{key}"] = values.astype(np.uint8)
     return arrays
 
 
-def _unseen(task, rng: np.random.Generator, n: int, length: int, seen: set[bytes]) -> np.ndarray:
+def sampler(task, split: str) -> Callable[[np.random.Generator, int, int], np.ndarray]:
+    """Return `sample(rng, n, length)` of a task for training or for one of the sets.
+
+    A formal task has one distribution. A task that reads a corpus draws each set from the part of its name; probes
+    are fitted on the part that models are trained on.
+    """
+    if not hasattr(task, "reads"):
+        return task.sample
+    return partial(task.sample, split="train" if split == "fit" else split)
+
+
+def _unseen(sample: Callable, rng: np.random.Generator, n: int, length: int, seen: set[bytes]) -> np.ndarray:
     rows: list[np.ndarray] = []
     for _ in range(100):
-        for row in task.sample(rng, n, length):
+        for row in sample(rng, n, length):
             if len(rows) < n and (key := row.astype(np.uint8).tobytes()) not in seen:
                 seen.add(key)
                 rows.append(row)

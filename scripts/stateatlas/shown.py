@@ -34,10 +34,7 @@ def of(frame: pd.DataFrame, **columns) -> pd.DataFrame:
 def solved_seeds(profiles: pd.DataFrame) -> dict[tuple[str, str], list[bool]]:
     """(task, architecture) -> solved or not, by seed, at the training length."""
     rows = at_training_length(trained(of(profiles, metric="solved"))).sort_values("seed")
-    return {
-        key: [value >= 0.5 for value in group["value"]]
-        for key, group in rows.groupby(["task", "architecture"])
-    }
+    return {key: [value >= 0.5 for value in group["value"]] for key, group in rows.groupby(["task", "architecture"])}
 
 
 def base_lines(probes: pd.DataFrame, target: str = "state") -> dict[str, pd.Series]:
@@ -61,12 +58,7 @@ def drops(ablations: pd.DataFrame, profiles: pd.DataFrame) -> pd.DataFrame:
     rows = one_half(trained(of(ablations, metric="accuracy")), "measurement", "both")
     clean = rows[rows["method"] == "clean"].groupby([*CELL, "length"])["value"].mean().rename("clean")
     best = (
-        at_training_length(trained(of(profiles, metric="best_site")))
-        .groupby(CELL)["value"]
-        .first()
-        .rename("best_site")
+        at_training_length(trained(of(profiles, metric="best_site"))).groupby(CELL)["value"].first().rename("best_site")
     )
     edited = rows[rows["method"] != "clean"].join(clean, on=[*CELL, "length"]).join(best, on=CELL)
-    return edited.assign(
-        drop=100 * (edited["clean"] - edited["value"]), best=edited["site"] == edited["best_site"]
-    )
+    return edited.assign(drop=100 * (edited["clean"] - edited["value"]), best=edited["site"] == edited["best_site"])

@@ -13,6 +13,7 @@ from torch import nn
 from stateatlas.coverage import Coverage
 from stateatlas.residual import ResidualModel
 from stateatlas.seeds import stream
+from stateatlas.sequences import sampler
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,15 @@ class Batches:
 
     def __init__(self, task, recipe: Recipe, held_out: list[np.ndarray], root: int, names: tuple):
         self.task, self.recipe, self.root, self.names = task, recipe, root, names
+        self.sample = sampler(task, "train")
         self.held_out = {row.tobytes() for tokens in held_out for row in tokens.astype(np.uint8)}
 
     def draw(self, step: int, length: int) -> np.ndarray:
         """Return the (batch, length) int64 tokens of one step."""
         rng = stream(self.root, *self.names, "batch", step)
-        tokens = self.task.sample(rng, self.recipe.batch, length)
+        tokens = self.sample(rng, self.recipe.batch, length)
         while seen := [i for i, row in enumerate(tokens.astype(np.uint8)) if row.tobytes() in self.held_out]:
-            tokens[seen] = self.task.sample(rng, len(seen), length)
+            tokens[seen] = self.sample(rng, len(seen), length)
         return tokens
 
 

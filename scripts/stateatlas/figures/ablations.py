@@ -63,9 +63,7 @@ def _handles() -> list[Artist]:
         "row_space": "row space",
     }
     curves = [style.key(names[subspace], color) for subspace, color in _CURVES.items()]
-    points = [
-        style.key(names[s], color, "", marker, size=size**0.5) for s, (marker, color, size) in _POINTS.items()
-    ]
+    points = [style.key(names[s], color, "", marker, size=size**0.5) for s, (marker, color, size) in _POINTS.items()]
     methods = [style.key(method, style.GREY, line) for method, line in _LINES.items()]
     gap = style.key(" ", line="")  # so that the three methods stand in one column
     return [*curves, style.patch("random subspaces"), *points, gap, *methods]

@@ -22,17 +22,12 @@ def draw(tables: dict, settings: dict) -> Figure:
     first site is the embedding; dashed: the probe on position and token alone."""
     probes = shown.at_training_length(shown.of(tables["probes"], metric="accuracy"))
     solved = shown.solved_seeds(tables["profiles"])
-    found = sorted(
-        set(zip(probes["task"], probes["target"], strict=True)), key=lambda pair: (pair[1] != "state", pair)
-    )
-    columns = [
-        (task, target) for task in ordered(settings["tasks"], TASKS) for t, target in found if t == task
-    ]
+    found = sorted(set(zip(probes["task"], probes["target"], strict=True)), key=lambda pair: (pair[1] != "state", pair))
+    columns = [(task, target) for task in ordered(settings["tasks"], TASKS) for t, target in found if t == task]
     models = ordered(settings["architectures"], ARCHITECTURES)
     several = {task for task, target in columns if target != "state"}
     titles = {
-        (task, target): label(task) + (f",\n{label(target)}" if task in several else "")
-        for task, target in columns
+        (task, target): label(task) + (f",\n{label(target)}" if task in several else "") for task, target in columns
     }
     with style.look():
         figure, panels = style.grid(models, list(titles.values()), legend=0.75)
@@ -56,9 +51,7 @@ def _panel(ax, probes: pd.DataFrame, model: str) -> None:
     rows = shown.one_half(shown.of(probes, architecture=model), "both", "measurement").assign(
         percent=lambda f: 100 * f["value"]
     )
-    for ((name, control), color, marker, hollow), shift in zip(
-        _SERIES.values(), style.dodge(3, 0.3), strict=True
-    ):
+    for ((name, control), color, marker, hollow), shift in zip(_SERIES.values(), style.dodge(3, 0.3), strict=True):
         here = shown.of(rows, model=name, control=control)
         style.median_line(ax, here, "site", "percent", shift=shift, color=color, linewidth=0.9)
         style.scatter(ax, here["site"] + shift, here["percent"], color, marker, size=10, hollow=hollow)
@@ -69,7 +62,6 @@ def _panel(ax, probes: pd.DataFrame, model: str) -> None:
 
 def _handles() -> list[Artist]:
     series = [
-        style.key(name, color, "-", marker, hollow=hollow)
-        for name, (_, color, marker, hollow) in _SERIES.items()
+        style.key(name, color, "-", marker, hollow=hollow) for name, (_, color, marker, hollow) in _SERIES.items()
     ]
     return [*series, style.key("position + token", style.GREY, "--")]

@@ -15,9 +15,7 @@ _EDITS = {"top_direction": (style.VERMILLION, "o"), "row_space": (style.BLUE, "D
 def draw(tables: dict, settings: dict) -> Figure:
     """Drop in percentage points at the training length, zero ablation, every seed a marker. Grey: range of
     random subspaces as large as the row space. Triangles at the top: the best-probe sites of the seeds."""
-    rows = shown.of(
-        shown.at_training_length(shown.drops(tables["ablations"], tables["profiles"])), method="zero"
-    )
+    rows = shown.of(shown.at_training_length(shown.drops(tables["ablations"], tables["profiles"])), method="zero")
     solved = shown.solved_seeds(tables["profiles"])
     tasks, models = ordered(settings["tasks"], TASKS), ordered(settings["architectures"], ARCHITECTURES)
     with style.look():
@@ -58,8 +56,6 @@ def _panel(ax, rows, layers: int) -> None:
 
 
 def _handles() -> list[Artist]:
-    edits = [
-        style.key(name.replace("_", " "), color, "-", marker) for name, (color, marker) in _EDITS.items()
-    ]
+    edits = [style.key(name.replace("_", " "), color, "-", marker) for name, (color, marker) in _EDITS.items()]
     triangle = style.key("best-probe site, one a seed", line="", marker="v")
     return [*edits, style.patch("random, size of the row space"), triangle]

@@ -51,8 +51,6 @@ def _panel(ax, rows, base) -> None:
 
 
 def _handles() -> list[Artist]:
-    methods = [
-        style.key(f"top direction, {name}", color, "-", marker) for name, (marker, color) in _METHODS.items()
-    ]
+    methods = [style.key(f"top direction, {name}", color, "-", marker) for name, (marker, color) in _METHODS.items()]
     hollow = style.key("clean < base + 20 pp", style.GREY, "", "o", hollow=True)
     return [*methods, style.patch("random directions"), hollow]

@@ -33,9 +33,7 @@ def draw(tables: dict, settings: dict) -> Figure:
                 ax.plot(base[task].index, 100 * base[task], "--", color=style.GREY, linewidth=1)
             ax.set_xticks(lengths)
             ax.set_ylabel(f"{label(task)}\naccuracy (%)")
-            ax.set_ylim(
-                min(100 * here["value"].min() - 4, 100 * base[task].min() - 4 if task in base else 100), 102
-            )
+            ax.set_ylim(min(100 * here["value"].min() - 4, 100 * base[task].min() - 4 if task in base else 100), 102)
             ax.grid(axis="y", color="#ececec", linewidth=0.6)
         axes[-1].set_xlabel("length (tokens); the shortest is the training length")
         style.legend_below(figure, _handles(models))

@@ -25,9 +25,7 @@ def draw(tables: dict, settings: dict) -> Figure:
     tasks, models = ordered(settings["tasks"], TASKS), ordered(settings["architectures"], ARCHITECTURES)
     with style.look():
         figure = style.canvas(1.25 * len(models) + 0.85)
-        axes = figure.subplots(
-            len(models), 2, sharex="col", sharey="col", squeeze=False, width_ratios=[1, 1.3]
-        )
+        axes = figure.subplots(len(models), 2, sharex="col", sharey="col", squeeze=False, width_ratios=[1, 1.3])
         for (ax, side), model in zip(axes, models, strict=True):
             for task, shift in zip(tasks, style.dodge(len(tasks), 0.24), strict=True):
                 _curves(
@@ -115,9 +113,7 @@ def _print(ax, lines: list[tuple[str, ...]], heading: bool) -> None:
     for i, line in enumerate(lines):
         for place, text in zip(places, line[1:], strict=True):
             shade = _colour(line[0]) if place == 0 else style.BLACK
-            ax.text(
-                place, 0.78 - 0.28 * i, text, transform=ax.transAxes, fontsize=7.5, color=shade, va="center"
-            )
+            ax.text(place, 0.78 - 0.28 * i, text, transform=ax.transAxes, fontsize=7.5, color=shade, va="center")
 
 
 def _handles(tasks: list[str]) -> list[Artist]:

@@ -68,9 +68,7 @@ def _panel(ax, rows) -> None:
             shown.of(here, metric="accuracy_ablated"),
             shown.of(here, metric="accuracy_refitted"),
         )
-        ax.scatter(
-            after["site"] + shift, after["percent"], s=11, marker="x", color=color, linewidths=0.9, zorder=3
-        )
+        ax.scatter(after["site"] + shift, after["percent"], s=11, marker="x", color=color, linewidths=0.9, zorder=3)
         style.scatter(ax, refitted["site"] + shift, refitted["percent"], color, marker, size=12, hollow=True)
 
 

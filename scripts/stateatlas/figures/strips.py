@@ -29,9 +29,7 @@ def draw(tables: dict, settings: dict) -> Figure:
     models = ordered(settings["architectures"], ARCHITECTURES)
     with style.look():
         figure = style.canvas(0.36 * len(models) * len(tasks) + 0.35 * len(tasks) + 0.5)
-        axes = figure.subplots(
-            len(tasks), len(runs), squeeze=False, width_ratios=[1.35] + [1] * (len(runs) - 1)
-        )
+        axes = figure.subplots(len(tasks), len(runs), squeeze=False, width_ratios=[1.35] + [1] * (len(runs) - 1))
         for i, task in enumerate(tasks):
             for j, (title, values, solved) in enumerate(runs):
                 _table(axes[i, j], task, models, settings["layers"], (values, solved))
@@ -39,9 +37,7 @@ def draw(tables: dict, settings: dict) -> Figure:
                 if i == 0:
                     axes[i, j].set_title(title, pad=8)
             axes[i, 0].set_ylabel(label(task), fontweight="bold")
-        figure.supxlabel(
-            "probe accuracy (%) on the output of each block; dots: seeds, from 0 to 100 %", fontsize=7.5
-        )
+        figure.supxlabel("probe accuracy (%) on the output of each block; dots: seeds, from 0 to 100 %", fontsize=7.5)
     return figure
 
 
@@ -50,9 +46,7 @@ def _measured(tables: dict) -> tuple[dict, dict]:
     rows = shown.of(shown.trained(tables["probes"]), target="state", control="none", metric="accuracy")
     rows = shown.at_training_length(shown.one_half(rows, "both", "measurement")).sort_values("seed")
     rows = rows[rows["site"] >= 1]
-    values = {
-        (t, a, s - 1): list(g["value"]) for (t, a, s), g in rows.groupby(["task", "architecture", "site"])
-    }
+    values = {(t, a, s - 1): list(g["value"]) for (t, a, s), g in rows.groupby(["task", "architecture", "site"])}
     return values, shown.solved_seeds(tables["profiles"])
 
 
@@ -114,6 +108,4 @@ def _cell(ax: Axes, x: int, y: int, seeds: list[float], measured: bool) -> None:
     )
     if measured:
         ax.plot([x - 0.4, x + 0.4], [y + 0.3, y + 0.3], color="#5b6b78", linewidth=0.5, zorder=1.5)
-        style.scatter(
-            ax, x - 0.4 + 0.8 * np.asarray(seeds), np.full(len(seeds), y + 0.3), style.BLACK, size=8
-        )
+        style.scatter(ax, x - 0.4 + 0.8 * np.asarray(seeds), np.full(len(seeds), y + 0.3), style.BLACK, size=8)

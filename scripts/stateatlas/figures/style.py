@@ -106,9 +106,7 @@ def dashes(architecture: str) -> str:
     return ":" if "-" in architecture else "-"
 
 
-def grid(
-    rows: list[str], columns: list[str], height: float = 1.15, legend: float = 0.6
-) -> tuple[Figure, dict]:
+def grid(rows: list[str], columns: list[str], height: float = 1.15, legend: float = 0.6) -> tuple[Figure, dict]:
     """Small multiples on shared axes, a row each of `rows` and a column each of `columns` (printed as given).
 
     `height` of one row and `legend` of the room below, in inches. Returns the figure and {(row, column):
@@ -138,9 +136,7 @@ def median_line(ax: Axes, frame, x: str, y: str, *, shift: float = 0.0, **line) 
     ax.plot(middle.index.to_numpy(float) + shift, middle.to_numpy(), **line)
 
 
-def scatter(
-    ax: Axes, x, y, color: str, marker: str = "o", *, size: float = 9, hollow: bool = False, **more
-) -> None:
+def scatter(ax: Axes, x, y, color: str, marker: str = "o", *, size: float = 9, hollow: bool = False, **more) -> None:
     """Seeds as dots, with a thin white edge so that they can be counted where they touch."""
     face = "white" if hollow else color
     edge = color if hollow else "white"

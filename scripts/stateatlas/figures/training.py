@@ -24,9 +24,7 @@ def draw(tables: dict, settings: dict) -> Figure:
                 _panel(ax, shown.of(rows, task=task, architecture=model), style.colour(model))
                 seeds = solved.get((task, model), [])
                 text = f"{sum(seeds)}/{len(seeds)} solved" if seeds else "no run"
-                style.note(
-                    ax, text, x=0.04, y=0.95, color=style.BLACK if seeds and all(seeds) else style.WARNING
-                )
+                style.note(ax, text, x=0.04, y=0.95, color=style.BLACK if seeds and all(seeds) else style.WARNING)
                 ax.set_xscale("log")
         figure.supylabel("validation accuracy (%)", fontsize=8)
         style.legend_below(figure, _handles(), 2, xlabel="training step")
@@ -47,9 +45,7 @@ def _panel(ax, rows, color: str) -> None:
             if stops[seed] < caps.get(seed, float("inf")):
                 style.scatter(ax, [stops[seed]], [end], style.BLACK, size=13)
             else:
-                ax.scatter(
-                    [stops[seed]], [end], s=20, marker="x", color=style.WARNING, linewidths=1.2, zorder=3
-                )
+                ax.scatter([stops[seed]], [end], s=20, marker="x", color=style.WARNING, linewidths=1.2, zorder=3)
 
 
 def _handles() -> list[Artist]:

@@ -3,12 +3,9 @@
 import json
 from pathlib import Path
 
-import torch
-
 from stateatlas import blocks, tasks, weights
 from stateatlas.checkpoint import Checkpoint
-from stateatlas.job import InputError
-from stateatlas.loop import resume, train
+from stateatlas.loop import resume, train, use_device
 from stateatlas.residual import ResidualModel, matched_shape
 from stateatlas.seeds import derive
 from stateatlas.sequences import Sequences
@@ -20,12 +17,7 @@ def train_cell(cfg: dict, sequences: Path, folder: Path, work: Path, device: str
 
     `capped` is the same training carried on to the cap, so that a reader sees what the stop rule does.
     """
-    torch.set_num_threads(cfg["threads"])
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError(
-            f"a GPU is here, but torch {torch.__version__} cannot use it: install a CUDA build into this environment, "
-            "or add `--resources gpu=0` to run on the CPU"
-        )
+    use_device(device, cfg["threads"])
     blocks.use_backend(cfg["block"], cfg.get("backend"))
     task = tasks.load(cfg["task"], cfg["train_length"])
     held_out = Sequences(sequences)

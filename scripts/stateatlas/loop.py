@@ -1,15 +1,34 @@
-"""The loop around a training: goes on from a checkpoint, saves one now and then, says how far it is."""
+"""Around a training: its device, and the loop that resumes, saves checkpoints and says how far it is."""
 
 import logging
 import os
 import time
 from collections.abc import Iterator
 
+import torch
+
 from stateatlas.checkpoint import Checkpoint
+from stateatlas.job import InputError
 
 log = logging.getLogger(__name__)
 # Seconds between checkpoints. Not a setting: it changes no result.
 EVERY = float(os.environ.get("STATEATLAS_CHECKPOINT_SECONDS", "20"))
+
+
+def use_device(device: str, threads: int) -> None:
+    """Make torch compute with `threads` threads, after checking that it can use the device.
+
+    Raises
+    ------
+    InputError
+        If the device is a GPU that this torch cannot use.
+    """
+    torch.set_num_threads(threads)
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError(
+            f"a GPU is here, but torch {torch.__version__} cannot use it: install a CUDA build into this environment, "
+            "or add `--resources gpu=0` to run on the CPU"
+        )
 
 
 def resume(trainer, checkpoint: Checkpoint) -> None:

@@ -32,10 +32,18 @@ class Documents:
 
 
 def save(path: Path, documents: dict[str, Sequence[np.ndarray]]) -> None:
-    """Write documents, by split, for `Documents` to read."""
+    """Write documents of uint16 ids, by split, for `Documents` to read.
+
+    Raises
+    ------
+    InputError
+        If a split has no documents.
+    """
     arrays = {}
     for split, parts in documents.items():
-        arrays[f"{split}/tokens"] = np.concatenate(parts).astype(np.uint16, casting="same_kind")
+        if not parts:
+            raise InputError(f"the corpora have no documents in the split {split}: add text to them")
+        arrays[f"{split}/tokens"] = np.concatenate(parts)
         arrays[f"{split}/ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
     save_file(arrays, path)
 
@@ -72,18 +80,24 @@ def windows(documents: Sequence[np.ndarray], length: int, rng: np.random.Generat
     return packed[: len(packed) // length * length].reshape(-1, length)
 
 
-def batches(documents: Sequence[np.ndarray], batch: int, length: int, root: int, names: tuple) -> Iterator[np.ndarray]:
-    """Yield training batches, (batch, length) uint16, without end; the same ones every time.
+def passes(documents: Sequence[np.ndarray], length: int, root: int, names: tuple) -> Iterator[np.ndarray]:
+    """Yield the windows of one pass over the documents after the other, without end; the same ones every time.
 
-    Every pass over the documents cuts and orders them anew, from a stream of its own.
+    Every pass cuts and orders the documents anew, from a stream of its own.
+    """
+    for number in itertools.count():
+        yield windows(documents, length, stream(root, *names, "pass", number))
+
+
+def batches(documents: Sequence[np.ndarray], batch: int, length: int, root: int, names: tuple) -> Iterator[np.ndarray]:
+    """Yield training batches, (batch, length) uint16, from pass after pass; what fills no batch is left out.
 
     Raises
     ------
     InputError
         If the documents do not fill one batch.
     """
-    for number in itertools.count():
-        rows = windows(documents, length, stream(root, *names, "pass", number))
+    for rows in passes(documents, length, root, names):
         if len(rows) < batch:
             raise InputError(
                 f"the documents give {len(rows)} windows of {length} tokens, a batch needs {batch}: "

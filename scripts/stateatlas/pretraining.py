@@ -10,13 +10,14 @@ import torch
 from torch import nn
 
 from stateatlas import packing
+from stateatlas.training import optimiser
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How a mini is trained: AdamW on `steps` batches of (batch, length) tokens, each an update.
 
-    The learning rate warms up for `warmup` steps and falls to 0 along a half cosine. The loss on held-out windows is
+    The learning rate warms up for `warmup` steps and falls to 0 along half a cosine. The loss on held-out windows is
     measured every `evaluate_every` steps; no step depends on it.
     """
 
@@ -31,15 +32,6 @@ class Recipe:
     evaluate_every: int
 
 
-def optimiser(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
-    """AdamW; weight decay on matrices only, and not on those that the model exempts (A of the Mambas)."""
-    decayed, free = [], []
-    for name, parameter in model.named_parameters():
-        (decayed if parameter.ndim > 1 and "A_log" not in name else free).append(parameter)
-    groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": free, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas, fused=True)
-
-
 def learning_rate(step: int, recipe: Recipe) -> float:
     """Linear warm-up, then half a cosine down to 0 at the last step."""
     if step < recipe.warmup:
@@ -51,9 +43,11 @@ def learning_rate(step: int, recipe: Recipe) -> float:
 def next_token_loss(model: nn.Module, windows: torch.Tensor) -> torch.Tensor:
     """Return the mean nats of the tokens after the first; windows (n, length) int64.
 
-    On a GPU the model computes in bfloat16 where torch allows it; weights and the loss stay float32.
+    While it is trained on a GPU, the model computes in bfloat16 where that is precise enough; everything that is
+    measured is measured in float32.
     """
-    with torch.autocast(windows.device.type, torch.bfloat16, enabled=windows.device.type == "cuda"):
+    mixed = model.training and windows.device.type == "cuda"
+    with torch.autocast(windows.device.type, torch.bfloat16, enabled=mixed):
         logits = model(windows[:, :-1])
     return nn.functional.cross_entropy(logits.float().flatten(0, 1), windows[:, 1:].flatten())
 

@@ -65,6 +65,6 @@ def encode(tokenizer: Tokenizer, texts: Iterable[str]) -> list[np.ndarray]:
     special = tokenizer.encode_special_tokens
     tokenizer.encode_special_tokens = True
     try:
-        return [np.array(found.ids, np.uint16) for found in tokenizer.encode_batch_fast(list(texts), False)]
+        return [np.array(tokenizer.encode(text, add_special_tokens=False).ids, np.uint16) for text in texts]
     finally:
         tokenizer.encode_special_tokens = special

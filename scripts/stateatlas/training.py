@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from stateatlas.coverage import Coverage
-from stateatlas.residual import ResidualModel
+from stateatlas.residual import Residual, ResidualModel
 from stateatlas.seeds import stream
 from stateatlas.sequences import sampler
 
@@ -69,11 +69,12 @@ class Batches:
         return tokens
 
 
-def optimiser(model: ResidualModel, recipe: Recipe) -> torch.optim.AdamW:
+def optimiser(model: Residual, recipe: Recipe) -> torch.optim.AdamW:
     """AdamW; weight decay on matrices only, not on embeddings, norms, biases, A, D or Δ."""
+    embeddings = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     decayed, free = [], []
     for name, parameter in model.named_parameters():
-        matrix = parameter.ndim > 1 and not name.startswith(("embedding", "position")) and "A_log" not in name
+        matrix = parameter.ndim > 1 and id(parameter) not in embeddings and "A_log" not in name
         (decayed if matrix else free).append(parameter)
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": free, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas, fused=True)

@@ -53,8 +53,7 @@ def save(tokenizer: Tokenizer, folder: Path) -> None:
     """Write the files from which `transformers.AutoTokenizer` loads this tokenizer."""
     from transformers import PreTrainedTokenizerFast
 
-    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=BOS, clean_up_tokenization_spaces=False)
-    wrapped.save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=BOS).save_pretrained(folder)
 
 
 def encode(tokenizer: Tokenizer, texts: Iterable[str]) -> list[np.ndarray]:

@@ -19,7 +19,7 @@ VOCABULARY = 300
 TRICKY = [
     "def f(x):\n\treturn 'é日本'  # \U0001f600\r\n\x0c\n",
     "1234567890 ٣٤ ½ 0x1F 3.14e-10",
-    "  two  spaces   and trailing  ",
+    "  two  spaces , spaced ( marks ) . do n't ?  and trailing  ",
     "\x00\x1c\x7f\u2028\ufeff",
     "<bos>is text here<bos>",
     "",
@@ -70,7 +70,8 @@ def test_transformers_loads_it_and_adds_no_token(tokenizer, folder):
     from transformers import AutoTokenizer
 
     loaded = AutoTokenizer.from_pretrained(folder)
-    for text, ids in zip(TEXTS, tokenization.encode(tokenizer, TEXTS), strict=True):
+    texts = [text for text in TEXTS + TRICKY if "<bos>" not in text]
+    for text, ids in zip(texts, tokenization.encode(tokenizer, texts), strict=True):
         assert loaded(text).input_ids == ids.tolist()
         assert loaded.decode(ids.tolist()) == text
     assert (loaded.bos_token, loaded.bos_token_id) == ("<bos>", 0)

@@ -57,9 +57,7 @@ def fake_entries() -> list[dict]:
             atoms=noconv,
             needs="Mamba without it",
         ),
-        entry(
-            "A20", "The shape survives", "ours", "> 0", "recipes", table="recipes", needs="the recipe grid"
-        ),
+        entry("A20", "The shape survives", "ours", "> 0", "recipes", table="recipes", needs="the recipe grid"),
         entry(
             "C1",
             "Specialists",
@@ -85,10 +83,7 @@ def fake_claims() -> pd.DataFrame:
     yes = [(cell, 0.31 + 0.01 * k, 0.28, 0.35, "reproduced", "") for k, cell in enumerate(FOUR)]
     no = [(cell, -0.12, -0.2, -0.04, "contradicted", "") for cell in FOUR]
     middle = [("parity, transformer", 0.55, 0.4, 0.7, "inconclusive", "")]
-    many = [
-        (f"parity, lstm, L{k}", 0.01 * k, 0.01 * k - 0.03, 0.01 * k + 0.03, "reproduced", "")
-        for k in range(9)
-    ]
+    many = [(f"parity, lstm, L{k}", 0.01 * k, 0.01 * k - 0.03, 0.01 * k + 0.03, "reproduced", "") for k in range(9)]
     some = [(cell, 0.001, -0.1, 0.1, "inconclusive", "") for cell in FOUR[:3]]
     lacking = "1 of 3 solved, needs 2"
     unsolved = [("s3, <transformer>", NAN, NAN, NAN, f"not evaluable ({lacking})", lacking)]

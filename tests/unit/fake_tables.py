@@ -93,9 +93,7 @@ class FakeRun:
             who = (task, architecture, model, seed)
             for length in self.lengths:
                 value = (
-                    self.base(task, length)
-                    if model == "untrained"
-                    else self.accuracy(task, architecture, seed, length)
+                    self.base(task, length) if model == "untrained" else self.accuracy(task, architecture, seed, length)
                 )
                 self.add("behaviour", *who, length, "accuracy", value, 4000, value - 0.004, value + 0.004)
                 self.add("behaviour", *who, length, "solved_prefix", length * value, 256, np.nan, np.nan)

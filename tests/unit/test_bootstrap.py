@@ -79,9 +79,7 @@ def call(project: Path, *arguments: str, **changes: str) -> subprocess.Completed
 @pytest.fixture(scope="module")
 def made(project: Path) -> Path:
     """A project whose first setup was killed and whose second one ended well."""
-    first = subprocess.Popen(
-        [project / "reproduce"], env=settings(project), stderr=subprocess.DEVNULL, process_group=0
-    )
+    first = subprocess.Popen([project / "reproduce"], env=settings(project), stderr=subprocess.DEVNULL, process_group=0)
     while not (project / ".venv" / "bin" / "python").exists() and first.poll() is None:
         time.sleep(0.02)
     assert first.poll() is None
@@ -186,7 +184,7 @@ def test_no_python_new_enough_gets_one_message(tmp_path):
 def test_the_named_python_is_taken_first(tmp_path):
     project = make_project(tmp_path / "p")
     mine = tmp_path / "mine"
-    mine.write_text(f"#!/bin/sh\necho mine >&2\nexec {shlex.quote(sys.executable)} \"$@\"\n")
+    mine.write_text(f'#!/bin/sh\necho mine >&2\nexec {shlex.quote(sys.executable)} "$@"\n')
     mine.chmod(0o755)
     assert call(project, "--help", PYTHON=str(mine)).stderr == "mine\n"
 

@@ -36,9 +36,7 @@ def texts(figure: Figure) -> list[str]:
 
 
 def dots(ax) -> int:
-    return sum(
-        len(collection.get_offsets()) for collection in ax.collections if hasattr(collection, "get_sizes")
-    )
+    return sum(len(collection.get_offsets()) for collection in ax.collections if hasattr(collection, "get_sizes"))
 
 
 def test_the_figures_that_claims_name_exist():
@@ -94,9 +92,7 @@ def test_a_run_of_one_cell_and_one_seed_is_drawn(name, tmp_path):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_missing_cells_and_unknown_names_are_drawn(name, tmp_path):
-    run = FakeRun(
-        length=12, seeds=2, tasks=("parity", "queue"), architectures=("mamba-stock", "rwkv"), unsolved=()
-    )
+    run = FakeRun(length=12, seeds=2, tasks=("parity", "queue"), architectures=("mamba-stock", "rwkv"), unsolved=())
     run.base = lambda task, length: 0.5
     run.is_solved = lambda task, architecture, seed: task == "parity"
     run.shape = lambda task, architecture, seed: np.array([0, 0.2, 0.4, 0.6, 1.0])

@@ -172,9 +172,7 @@ def test_the_reference_run_stands_beside_the_paper(page):
 
 
 def test_smaller_sizes_than_the_protocols_are_listed(published):
-    settings = fake_settings(
-        random_draws=5, width=128, steps={"default": 4000, "s3": 20_000}, length_factors=[1, 2]
-    )
+    settings = fake_settings(random_draws=5, width=128, steps={"default": 4000, "s3": 20_000}, length_factors=[1, 2])
     found = {row["name"]: (row["protocol"], row["ours"]) for row in results.sizes(settings)}
     assert found["random subspaces of each size"] == (20, "5")
     assert found["cap on training steps"] == (20_000, "Parity 4000, S3 20000, Dyck 4000")
@@ -192,9 +190,7 @@ def test_assumptions_are_listed(page):
 def test_every_claim_of_the_formal_half_can_be_judged_with_its_tables():
     path = ROOT / "data" / "claims.yaml"
     tables = dict.fromkeys(COLUMNS)
-    judged = [
-        c["id"] for c in yaml.safe_load(path.read_text()) if scorecard.in_run(c, tables, fake_settings())
-    ]
+    judged = [c["id"] for c in yaml.safe_load(path.read_text()) if scorecard.in_run(c, tables, fake_settings())]
     assert judged == ["A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "A15"]
 
 
@@ -209,9 +205,7 @@ def test_a_claim_without_a_row_in_sum_is_refused(page):
         page(claims=claims[~((claims["claim"] == "A2") & (claims["atom"] == -1))])
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(50, "50 seconds"), (1040, "17 minutes"), (12600, "3.5 hours")]
-)
+@pytest.mark.parametrize(("seconds", "text"), [(50, "50 seconds"), (1040, "17 minutes"), (12600, "3.5 hours")])
 def test_durations_are_read_at_a_glance(seconds, text):
     assert scorecard.duration(seconds) == text
 

@@ -1,6 +1,7 @@
 """Every mistake in the config is refused before any job, with one message: file or option, field, value, remedy."""
 
 import copy
+import importlib
 import itertools
 import math
 
@@ -246,12 +247,12 @@ def test_every_scale_of_the_config_is_possible(root):
 
 def test_what_is_read_from_the_files_of_tasks_and_blocks_is_what_they_hold():
     torch = pytest.importorskip("torch")
-    from stateatlas import blocks, residual, tasks
+    from stateatlas import blocks, residual
 
     for name, path in possible.modules("tasks", "Task").items():
-        task = tasks.load(name, 40)
-        assert possible.literal(path, "min_length") == task.min_length
-        assert possible.literal(path, "vocabulary") == task.vocabulary
+        task = importlib.import_module(f"stateatlas.tasks.{name}").Task
+        for literal in ("min_length", "vocabulary", "reads"):
+            assert possible.literal(path, literal) == getattr(task, literal, None)
     for name, path in possible.modules("blocks", "Mixer").items():
         mixer = blocks.load(name)
         assert possible.literal(path, "positions") == mixer.positions and issubclass(mixer, torch.nn.Module)
@@ -263,6 +264,8 @@ def test_a_length_that_the_config_lets_through_is_one_that_the_task_takes():
     from stateatlas import tasks
 
     for name, path in possible.modules("tasks", "Task").items():
+        if possible.literal(path, "reads"):
+            continue  # it needs a corpus
         least = possible.literal(path, "min_length")
         tasks.load(name, least)
         with pytest.raises(ValueError, match=f"minimum of {least}"):

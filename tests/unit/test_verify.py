@@ -122,9 +122,7 @@ def test_a_manifest_that_cannot_be_read_is_damaged(plan, done, text):
 
 def test_a_result_made_from_another_model_is_stale(plan, done):
     make(done, plan, "train", {"seed": 1}, text="made again")
-    assert states(plan, done) == {
-        "record/seed1": ("stale", "built on another results/smoke/train/seed1/manifest.json")
-    }
+    assert states(plan, done) == {"record/seed1": ("stale", "built on another results/smoke/train/seed1/manifest.json")}
 
 
 def test_the_advice_forces_what_is_not_todays_by_name(plan, done):

@@ -29,6 +29,11 @@ SCHEMAS = (
 )
 SPLITS = {"train": "train", "valid": "validation", "validation": "validation", "test": "test"}
 
+FIELDS = {"language", "func_name"} | {
+    "partition", "repo", "path", "original_string",
+    "split_name", "repository_name", "func_path_in_repository", "whole_func_string",
+}  # fmt: skip
+
 Row = tuple[str, dict]  # where it stands, for messages, and its fields
 
 
@@ -44,7 +49,11 @@ def documents(
     InputError
         If a file cannot be read, a row lacks a field, or the hub does not give the data set.
     """
-    rows = (row for path in files for row in _rows(Path(path), skipped)) if files else hub.rows(name, revision)
+    rows = (
+        (row for path in files for row in _rows(Path(path), skipped))
+        if files
+        else hub.rows(name, "python", revision, FIELDS)
+    )
     yield from kept(_candidates(rows, skipped), skipped)
 
 
@@ -76,7 +85,7 @@ def _rows(path: Path, skipped: Counter) -> Iterator[Row]:
 
 
 def _parquet(path: Path) -> Iterator[Row]:
-    for batch in pq.ParquetFile(path).iter_batches(batch_size=1000):
+    for batch in pq.ParquetFile(path).iter_batches(batch_size=1000, columns=sorted(FIELDS)):
         yield from ((str(path), row) for row in batch.to_pylist())
 
 

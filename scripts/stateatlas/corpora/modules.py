@@ -13,7 +13,7 @@ TESTS = {"test", "tests", "idle_test"}
 SHARES = (0.8, 0.1)
 
 
-def documents(skipped: Counter, root: Path | None = None) -> Iterator[Document]:
+def documents(skipped: Counter, root: str | Path = "") -> Iterator[Document]:
     """Yield every module but those of tests; `root` is the folder of the library's modules."""
     yield from split(files(skipped, root), package, *SHARES)
 
@@ -23,12 +23,12 @@ def package(document: Document) -> str:
     return document.origin.split("/")[0].removesuffix(".py")
 
 
-def files(skipped: Counter, root: Path | None = None) -> Iterator[Document]:
+def files(skipped: Counter, root: str | Path = "") -> Iterator[Document]:
     """Yield the modules in the order of their paths, line ends as `\\n`, whatever encoding they declare.
 
     A module that is not in the encoding that it declares is counted in `skipped`.
     """
-    root = root or Path(sysconfig.get_paths()["stdlib"])
+    root = Path(root or sysconfig.get_paths()["stdlib"])
     for path in sorted(root.rglob("*.py"), key=lambda path: path.relative_to(root).parts):
         inside = path.relative_to(root)
         if not INSTALLED.isdisjoint(inside.parts) or _is_test(inside):

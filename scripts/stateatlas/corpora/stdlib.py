@@ -17,12 +17,12 @@ from stateatlas.corpora.functions import Function, kept
 SHARES = (0.6, 0.2)
 
 
-def documents(skipped: Counter, root: Path | None = None) -> Iterator[Document]:
+def documents(skipped: Counter, root: str | Path = "") -> Iterator[Document]:
     """Yield the functions that CodeSearchNet's filter keeps; `root` is the folder of the library's modules."""
     yield from split(kept(functions(skipped, root), skipped), modules.package, *SHARES)
 
 
-def functions(skipped: Counter, root: Path | None = None) -> Iterator[Document]:
+def functions(skipped: Counter, root: str | Path = "") -> Iterator[Document]:
     """Yield all functions that stand in no other, module by module."""
     for module in modules.files(skipped, root):
         try:

@@ -38,11 +38,11 @@ def _documents(skipped: Counter, files: list[Path]) -> Iterator[Document]:
         if not parts:
             raise InputError(f"{path}: it holds no text; name a file of text")
         for text in parts:
-            if text in seen:
+            if (words := text.strip()) in seen:
                 skipped["duplicate"] += 1
             else:
-                seen.add(text)
-                yield Document("", path.name, text.strip().split("\n", 1)[0].strip(" =#")[:80], text)
+                seen.add(words)
+                yield Document("", path.name, words.split("\n", 1)[0].strip(" =#")[:80], text)
 
 
 def _read(path: Path) -> str:

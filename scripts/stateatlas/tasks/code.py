@@ -25,7 +25,7 @@ class Task:
         self.targets = {"state": CAP + 1}
         self._functions = {split: _Functions(file.read(corpus, split, "kinds")) for split in SPLITS}
 
-    def sample(self, rng: np.random.Generator, n: int, length: int, split: str = "train") -> np.ndarray:
+    def sample(self, rng: np.random.Generator, n: int, length: int, split: str) -> np.ndarray:
         """Return the first `length` tokens of functions of a split, drawn with replacement, (n, length) int64.
 
         Raises

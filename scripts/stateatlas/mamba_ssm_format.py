@@ -42,7 +42,12 @@ def read(folder: Path, settings: dict) -> tuple[dict, dict]:
     if embedding is None:
         raise InputError(f"{folder / WEIGHTS}: no backbone.embedding.weight; fetch the checkpoint again")
     vocabulary, multiple = settings.get("vocab_size", 50277), settings.get("pad_vocab_size_multiple", 8)
-    config["vocab_size"] = vocabulary + -vocabulary % multiple
+    config["vocab_size"] = padded = vocabulary + -vocabulary % multiple
+    if len(embedding) != padded:
+        raise InputError(
+            f"{file}: vocab_size {vocabulary}, padded to {padded}, does not fit the {len(embedding)} rows of "
+            f"backbone.embedding.weight; fetch the checkpoint again"
+        )
     return config, weights
 
 

@@ -15,6 +15,7 @@ from stateatlas.job import InputError
 
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 COMMIT = re.compile(r"[0-9a-f]{40}")
+VOCABULARIES = ("tokenizer.json", "vocab.json", "tokenizer.model")
 PLAIN = ["*.json", "*.txt", "*.model", "*.safetensors"]  # files that are data and nothing else
 
 
@@ -123,6 +124,8 @@ def tokenizer(place: str | Path, revision: str | None = None):
 
     folder = local(place, revision)
     try:
+        if not any((folder / name).exists() for name in VOCABULARIES):  # it would make one that knows no token
+            raise FileNotFoundError(f"no {', '.join(VOCABULARIES)}")
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise InputError(

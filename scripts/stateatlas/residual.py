@@ -5,7 +5,7 @@ norm, which belongs to `read`. `Residual` is what holds for every model, `Residu
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import torch
 from torch import nn
@@ -34,11 +34,12 @@ class Residual(nn.Module):
 
     Tokens are (batch, length) int64, the stream is (batch, length, width) and logits are (batch, length, classes),
     both float32 unless the model was converted. A subclass gives `depth`, the number of blocks, `width`, and the
-    three methods that raise here.
+    three methods that raise here; `config` is what `config.json` of a saved model holds.
     """
 
     depth: int
     width: int
+    config: dict
 
     @property
     def sites(self) -> int:
@@ -86,6 +87,7 @@ class ResidualModel(Residual):
     def __init__(self, shape: Shape):
         super().__init__()
         self.shape, self.depth, self.width = shape, shape.layers, shape.width
+        self.config = asdict(shape)
         mixer = blocks.load(shape.architecture)
         self.embedding = nn.Embedding(shape.vocabulary, shape.width)
         self.position = nn.Embedding(POSITIONS, shape.width) if shape.positions else None

@@ -1,4 +1,4 @@
-"""Training of the formal models (protocol A): one recipe for every architecture.
+"""Training on a formal task (protocol A): one recipe for every architecture.
 
 Every batch has its own named stream, so a resumed training draws the batches that an undisturbed one draws.
 """
@@ -89,7 +89,7 @@ def learning_rate(step: int, recipe: Recipe) -> float:
 
 
 @torch.no_grad()
-def accuracy(model: ResidualModel, tokens: np.ndarray, states: np.ndarray, batch: int = 256) -> float:
+def accuracy(model: Residual, tokens: np.ndarray, states: np.ndarray, batch: int = 256) -> float:
     """Mean token accuracy over (n, length) sequences."""
     device = next(model.parameters()).device
     right = 0
@@ -102,7 +102,7 @@ def accuracy(model: ResidualModel, tokens: np.ndarray, states: np.ndarray, batch
 class Trainer:
     """A training in progress. `state()` and `restore()` are what a checkpoint holds."""
 
-    def __init__(self, model: ResidualModel, batches: Batches, recipe: Recipe, validation: tuple, test: np.ndarray):
+    def __init__(self, model: Residual, batches: Batches, recipe: Recipe, validation: tuple, test: np.ndarray):
         self.model, self.batches, self.recipe, self.validation = model, batches, recipe, validation
         self.optimiser = optimiser(model, recipe)
         self.coverage = Coverage(test)  # counted only: nothing is chosen by it

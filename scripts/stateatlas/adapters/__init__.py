@@ -16,6 +16,7 @@ and so no padding on the left. `<bos>` is a token like any other: it is neither 
 
 import importlib
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -36,7 +37,7 @@ class Adapter(Residual):
 
     Hub: type[nn.Module]
     attends: bool
-    supported: dict[str, tuple] = {}
+    supported: ClassVar[dict[str, tuple]] = {}
 
     def __init__(self, hub: nn.Module):
         super().__init__()

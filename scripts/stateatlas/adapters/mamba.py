@@ -1,5 +1,7 @@
 """Mamba (Gu & Dao 2023, arXiv 2312.00752): the parameters of `transformers`, the recurrence of ours."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 from transformers import MambaForCausalLM
@@ -14,7 +16,7 @@ class Model(Adapter):
 
     Hub = MambaForCausalLM
     attends = False
-    supported = {"hidden_act": ("silu", "swish")}
+    supported: ClassVar = {"hidden_act": ("silu", "swish")}
     use_backend = staticmethod(use)
 
     @property

@@ -1,5 +1,7 @@
 """Mamba-2 (Dao & Gu 2024, arXiv 2405.21060): the parameters of `transformers`, the recurrence of ours."""
 
+from typing import ClassVar
+
 import torch
 from torch import nn
 from transformers import Mamba2ForCausalLM
@@ -14,7 +16,7 @@ class Model(Adapter):
 
     Hub = Mamba2ForCausalLM
     attends = False
-    supported = {"hidden_act": ("silu", "swish")}
+    supported: ClassVar = {"hidden_act": ("silu", "swish")}
     use_backend = staticmethod(use)
 
     @property

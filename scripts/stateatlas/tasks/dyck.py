@@ -12,6 +12,7 @@ class Task:
     """The state is the depth (cap + 1 classes); the side target is the type of the stack's top (0 = empty)."""
 
     vocabulary = 4
+    symbols = "([)]"  # how a language model reads the tokens
     min_length = 12
 
     def __init__(self, train_length: int):

@@ -1,23 +1,15 @@
 """One cell of study A, trained: a task, an architecture and a seed."""
 
 import json
-import logging
-import os
 from pathlib import Path
-
-import torch
 
 from stateatlas import blocks, tasks, weights
 from stateatlas.checkpoint import Checkpoint
-from stateatlas.job import InputError
+from stateatlas.loop import resume, train, use_device
 from stateatlas.residual import ResidualModel, matched_shape
 from stateatlas.seeds import derive
 from stateatlas.sequences import Sequences
-from stateatlas.training import Batches, Recipe, Trainer, initialise, train
-
-log = logging.getLogger(__name__)
-# Seconds between checkpoints. Not a setting: it changes no result.
-EVERY = float(os.environ.get("STATEATLAS_CHECKPOINT_SECONDS", "20"))
+from stateatlas.training import Batches, Recipe, Trainer, initialise
 
 
 def train_cell(cfg: dict, sequences: Path, corpus: Path | None, folder: Path, work: Path, device: str) -> None:
@@ -26,12 +18,7 @@ def train_cell(cfg: dict, sequences: Path, corpus: Path | None, folder: Path, wo
     corpus: the file that the task reads, if any.
     `capped` is the same training carried on to the cap, so that a reader sees what the stop rule does.
     """
-    torch.set_num_threads(cfg["threads"])
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InputError(
-            f"a GPU is here, but torch {torch.__version__} cannot use it: install a CUDA build into this environment, "
-            "or add `--resources gpu=0` to run on the CPU"
-        )
+    use_device(device, cfg["threads"])
     blocks.use_backend(cfg["block"], cfg.get("backend"))
     task = tasks.load(cfg["strings"], cfg["train_length"], cfg["target"], corpus)
     held_out = Sequences(sequences)
@@ -44,10 +31,8 @@ def train_cell(cfg: dict, sequences: Path, corpus: Path | None, folder: Path, wo
     trainer = Trainer(model, batches, recipe, validation, test)
     checkpoint = Checkpoint(work)
     weights.save(model, folder / "untrained")
-    if (state := checkpoint.load()) is not None:
-        trainer.restore(state)
-        log.info("going on from step %d", trainer.step)
-    train(trainer, checkpoint, EVERY, cfg["to_cap"])
+    resume(trainer, checkpoint)
+    train(trainer, trainer.run(cfg["to_cap"]), checkpoint)
     if cfg["to_cap"]:
         weights.save(model, folder / "capped")
     if trainer.stop is not None:

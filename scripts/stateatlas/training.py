@@ -3,8 +3,6 @@
 Every batch has its own named stream, so a resumed training draws the batches that an undisturbed one draws.
 """
 
-import logging
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,13 +10,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from stateatlas.checkpoint import Checkpoint
 from stateatlas.coverage import Coverage
 from stateatlas.residual import Residual, ResidualModel
 from stateatlas.seeds import stream
 from stateatlas.sequences import sampler
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -165,6 +160,10 @@ class Trainer:
                 self.length, self.last_position = self.length + 1, 0.0
         return loss.item()
 
+    def progress(self) -> str:
+        known = [row["value"] for row in self.history if row["metric"] == "validation_accuracy"]
+        return f"length {self.length}, validation accuracy {f'{known[-1]:.4f}' if known else 'not measured yet'}"
+
     def evaluate(self, loss: float) -> None:
         self.model.eval()
         value = accuracy(self.model, *self.validation)
@@ -175,23 +174,3 @@ class Trainer:
             self.stop = {"step": self.step, "model": weights, "covered_prefix": self.coverage.covered_prefix()}
         for metric, number in (("train_loss", loss), ("validation_accuracy", value), ("length", self.length)):
             self.history.append({"step": self.step, "metric": metric, "value": float(number)})
-
-
-def train(trainer: Trainer, checkpoint: Checkpoint, every: float, to_cap: bool) -> None:
-    """Run `trainer` to its end, saving a checkpoint every `every` seconds and saying how far it is."""
-    saved = told = started = time.monotonic()
-    first = trainer.step
-    for _ in trainer.run(to_cap):
-        now = time.monotonic()
-        if now - saved > every:
-            checkpoint.save(trainer.state())
-            saved = now
-        if now - told > 10 or trainer.step == trainer.recipe.steps:
-            rate = (now - started) / (trainer.step - first)
-            known = [row["value"] for row in trainer.history if row["metric"] == "validation_accuracy"]
-            log.info(
-                "step %d of at most %d, length %d, validation accuracy %s, at most %.0f s left",
-                trainer.step, trainer.recipe.steps, trainer.length,
-                f"{known[-1]:.4f}" if known else "not measured yet", rate * (trainer.recipe.steps - trainer.step),
-            )  # fmt: skip
-            told = now

@@ -6,9 +6,10 @@ import torch
 
 from stateatlas import tasks, weights
 from stateatlas.checkpoint import Checkpoint
+from stateatlas.loop import train
 from stateatlas.residual import matched_shape
 from stateatlas.seeds import stream
-from stateatlas.training import Batches, Recipe, Trainer, initialise, learning_rate, train
+from stateatlas.training import Batches, Recipe, Trainer, initialise, learning_rate
 
 RECIPE = Recipe(
     steps=30, batch=8, learning_rate=1e-2, betas=(0.9, 0.98), weight_decay=0.1, warmup=5, decay=0.5, clip=1.0,
@@ -114,7 +115,8 @@ def test_learning_rate_warms_up_and_falls_to_its_share_at_the_cap():
 
 def test_progress_says_step_accuracy_and_time_left(tmp_path, caplog):
     caplog.set_level("INFO")
-    train(trainer(), Checkpoint(tmp_path), every=0.0, to_cap=True)
+    it = trainer()
+    train(it, it.run(to_cap=True), Checkpoint(tmp_path), every=0.0)
     assert "step 30 of at most 30" in caplog.text
     assert "s left" in caplog.text
 

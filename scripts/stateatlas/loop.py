@@ -1,0 +1,60 @@
+"""Around a training: its device, and the loop that resumes, saves checkpoints and says how far it is."""
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+
+import torch
+
+from stateatlas.checkpoint import Checkpoint
+from stateatlas.job import InputError
+
+log = logging.getLogger(__name__)
+# Seconds between checkpoints. Not a setting: it changes no result.
+EVERY = float(os.environ.get("STATEATLAS_CHECKPOINT_SECONDS", "20"))
+
+
+def use_device(device: str, threads: int) -> None:
+    """Make torch compute with `threads` threads, after checking that it can use the device.
+
+    Raises
+    ------
+    InputError
+        If the device is a GPU that this torch cannot use.
+    """
+    torch.set_num_threads(threads)
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InputError(
+            f"a GPU is here, but torch {torch.__version__} cannot use it: install a CUDA build into this environment, "
+            "or add `--resources gpu=0` to run on the CPU"
+        )
+
+
+def resume(trainer, checkpoint: Checkpoint) -> None:
+    """Put `trainer` where the checkpoint left it, if there is one."""
+    if (state := checkpoint.load()) is not None:
+        trainer.restore(state)
+        log.info("going on from step %d", trainer.step)
+
+
+def train(trainer, updates: Iterator[None], checkpoint: Checkpoint, every: float = EVERY) -> None:
+    """Run `updates`, the steps of `trainer`, to their end.
+
+    `trainer` has `step`, `recipe.steps` (the most there can be), `state()` for the checkpoint and `progress()`, what
+    the log says beside the step.
+    """
+    saved = told = started = time.monotonic()
+    first = trainer.step
+    for _ in updates:
+        now = time.monotonic()
+        if now - saved > every:
+            checkpoint.save(trainer.state())
+            saved = now
+        if now - told > 10 or trainer.step == trainer.recipe.steps:
+            rate = (now - started) / (trainer.step - first)
+            log.info(
+                "step %d of at most %d, %s, at most %.0f s left",
+                trainer.step, trainer.recipe.steps, trainer.progress(), rate * (trainer.recipe.steps - trainer.step),
+            )  # fmt: skip
+            told = now

@@ -9,14 +9,15 @@ report: "report/workflow.rst"
 
 include: "rules/common.smk"
 include: "rules/models.smk"
+include: "rules/language.smk"
 include: "rules/measurements.smk"
 include: "rules/claims.smk"
 include: "rules/figures.smk"
 
 
 wildcard_constraints:
-    task="|".join(map(re.escape, experiments.tasks(SETTINGS))),
-    architecture="|".join(map(re.escape, experiments.architectures(SETTINGS))),
+    task=one_of(experiments.tasks(SETTINGS)),
+    architecture=one_of(experiments.architectures(SETTINGS)),
     seed="0|[1-9][0-9]*",
 
 
@@ -39,6 +40,7 @@ rule sequences:
 rule models:
     input:
         every("train", "manifest.json"),
+        every("finetune", "manifest.json"),
 
 
 rule measurements:

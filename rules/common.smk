@@ -73,7 +73,7 @@ def cfg(rule):
 
 def at(rule, name):
     """Where a rule's result lies, with the rule's wildcards left open."""
-    return f"{RESULTS}/{plan.RULES[rule].folder}/{name}"
+    return f"{PLAN.place(rule)}/{name}"
 
 
 def read(path):
@@ -90,12 +90,12 @@ def result(rule, name):
 def every(rule, name):
     """The results of all jobs of a rule."""
     jobs = [wildcards for job, wildcards in PLAN.jobs() if job == rule]
-    return [f"{RESULTS}/{PLAN.folder(rule, w)}/{name.format(**w)}" for w in sorted(jobs, key=str)]
+    return [f"{PLAN.folder(rule, w)}/{name.format(**w)}" for w in sorted(jobs, key=str)]
 
 
 def table(name):
     """A whole-study table as the input of another rule."""
-    return read(f"{RESULTS}/{PLAN.folder(*plan.table_job(name))}/table.parquet")
+    return read(f"{PLAN.folder(*plan.table_job(name))}/table.parquet")
 
 
 def read_by(rule, name, of=None):
@@ -103,9 +103,14 @@ def read_by(rule, name, of=None):
 
     def paths(wildcards):
         jobs = plan.RULES[rule].upstream(SETTINGS, dict(wildcards))
-        return [read(f"{RESULTS}/{PLAN.folder(*job)}/{name}") for job in jobs if of is None or job[0] in of]
+        return [read(f"{PLAN.folder(*job)}/{name}") for job in jobs if of is None or job[0] in of]
 
     return paths
+
+
+def one_of(names):
+    """A wildcard's constraint: one of these names, or nothing at all where there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def log_of(rule):

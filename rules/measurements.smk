@@ -62,9 +62,11 @@ rule ablate:
         states=result("record", "states"),
         probes_manifest=result("probe", "manifest.json"),
         probes=result("probe", "probes.safetensors"),
+        accuracy=result("probe", "table.parquet"),
     output:
         manifest=at("ablate", "manifest.json"),
         table=at("ablate", "table.parquet"),
+        drops=at("ablate", "drops.parquet"),
     log:
         log_of("ablate"),
     benchmark:

@@ -63,6 +63,8 @@ rule train:
         log_of("train"),
     benchmark:
         benchmark_of("train")
+    wildcard_constraints:
+        architecture=one_of(experiments.architectures(SETTINGS, "train")),
     conda:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]
@@ -74,6 +76,34 @@ rule train:
         cfg=cfg("train"),
     script:
         "../scripts/train.py"
+
+
+rule finetune:
+    input:
+        manifests=read_by("finetune", "manifest.json"),
+        sequences=result("sample", "sequences.safetensors"),
+        checkpoint=read_by("finetune", "weights", of=("pretrain", "fetch")),
+        corpus=read_by("finetune", "corpus.parquet", of=("corpus",)),
+    output:
+        manifest=at("finetune", "manifest.json"),
+        weights=directory(at("finetune", "weights")),
+    log:
+        log_of("finetune"),
+    benchmark:
+        benchmark_of("finetune")
+    wildcard_constraints:
+        architecture=one_of(experiments.architectures(SETTINGS, "finetune")),
+    conda:
+        "../envs/train.yaml"
+    threads: SETTINGS["threads"]
+    resources:
+        mem_mb=grows(size(2000, 3000, 8000, 16000)),
+        runtime=grows(size(10, 30, 600, 600)),
+        gpu=int(SETTINGS["gpu"]),
+    params:
+        cfg=cfg("finetune"),
+    script:
+        "../scripts/finetune.py"
 
 
 rule record:

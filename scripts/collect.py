@@ -7,5 +7,6 @@ with job(snakemake) as run:
 
     name = run.cfg["table"]
     parts = [run.input.parts] if not isinstance(run.input.parts, list) else run.input.parts
-    rows = collection.training(parts) if name == "training" else collection.concatenate(parts, name)
+    histories = {"training": collection.training, "minis": collection.minis}
+    rows = histories[name](parts) if name in histories else collection.concatenate(parts, name)
     tables.write(run.output.table, name, rows)

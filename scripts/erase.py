@@ -6,7 +6,7 @@ with job(snakemake) as run:
     import numpy as np
     import torch
 
-    from stateatlas import blocks, erasure, necessity, states, tables, weights
+    from stateatlas import erasure, necessity, states, tables, weights
     from stateatlas.ablation import Site
     from stateatlas.resampling import with_halves
     from stateatlas.seeds import stream
@@ -15,7 +15,7 @@ with job(snakemake) as run:
     cfg = run.cfg
     length, sequences = cfg["train_length"], Sequences(run.input.sequences)
     torch.set_num_threads(cfg["threads"])
-    blocks.use_backend(cfg["block"], cfg.get("backend"))
+    weights.use_backend(cfg)
     rng = stream(cfg["root_seed"], "encoding", cfg["task"], "erase", cfg["seed"])
     identity = {"study": "encoding", "task": cfg["task"], "architecture": cfg["architecture"]}
     cell = identity | {"model": "trained", "seed": cfg["seed"]}
@@ -45,7 +45,7 @@ with job(snakemake) as run:
         "inlp",
         [
             cell
-            | {"family": cfg["family"], "length": length, "site": site, "metric": metric, "value": value}
+            | {"family": cfg.get("family", "formal"), "length": length, "site": site, "metric": metric, "value": value}
             | {"n": n * length, "low": low, "high": high}
             for site, metric, value, low, high in necessity.measure(sites, length, cfg["bootstrap"], rng)
         ],

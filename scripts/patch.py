@@ -5,16 +5,17 @@ from stateatlas.job import job
 with job(snakemake) as run:
     import torch
 
-    from stateatlas import blocks, patching, tables, weights
+    from stateatlas import patching, tables, weights
     from stateatlas.seeds import stream
     from stateatlas.sequences import Sequences
 
     cfg = run.cfg
     torch.set_num_threads(cfg["threads"])
-    blocks.use_backend(cfg["block"], cfg.get("backend"))
+    weights.use_backend(cfg)
     rng = stream(cfg["root_seed"], "encoding", cfg["task"], "patch", cfg["seed"])
     model = weights.load(run.input.weights / "trained").to(run.device)
     measured = list(patching.measure(model, Sequences(run.input.sequences), cfg["train_length"]))
-    cell = {"study": "encoding", "task": cfg["task"], "architecture": cfg["architecture"], "family": cfg["family"]}
+    cell = {"study": "encoding", "task": cfg["task"], "architecture": cfg["architecture"]}
     cell |= {"model": "trained", "seed": cfg["seed"], "length": cfg["train_length"]}
+    cell |= {"family": cfg.get("family", "formal")}
     tables.write(run.output.table, "patches", [cell | row for row in patching.rows(measured, cfg["bootstrap"], rng)])

@@ -5,13 +5,13 @@ from stateatlas.job import job
 with job(snakemake) as run:
     import torch
 
-    from stateatlas import behaviour, blocks, states, tables, weights
+    from stateatlas import behaviour, states, tables, weights
     from stateatlas.seeds import stream
     from stateatlas.sequences import Sequences
 
     cfg = run.cfg
     torch.set_num_threads(cfg["threads"])
-    blocks.use_backend(cfg["block"], cfg.get("backend"))
+    weights.use_backend(cfg)
     sequences = Sequences(run.input.sequences)
     rng = stream(cfg["root_seed"], "encoding", cfg["task"], "record", cfg["seed"])
     rows = []

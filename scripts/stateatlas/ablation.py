@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from stateatlas.residual import Edit, ResidualModel
+from stateatlas.residual import Edit, Residual
 from stateatlas.sequences import Sequences
 from stateatlas.states import load
 from stateatlas.subspaces import Subspace, probe_subspaces, random_subspaces, sweep
@@ -34,7 +34,7 @@ class Site:
     states: (sequences, length, width) float32; labels: (sequences, length); mean: (width,).
     """
 
-    def __init__(self, model: ResidualModel, site: int, states: np.ndarray, labels: np.ndarray, mean: np.ndarray):
+    def __init__(self, model: Residual, site: int, states: np.ndarray, labels: np.ndarray, mean: np.ndarray):
         self.model, self.site = model, site
         device = next(model.parameters()).device
         self.states, self.labels = torch.tensor(states).to(device), torch.tensor(labels).to(device)
@@ -119,7 +119,7 @@ def at_other_length(
 
 
 def measure(
-    model: ResidualModel,
+    model: Residual,
     sequences: Sequences,
     folder: Path,
     probes: dict[int, np.ndarray],
@@ -133,11 +133,12 @@ def measure(
     """
     train_length, draws = cfg["train_length"], cfg["random_draws"]
     labels = sequences.get("test", train_length, "state")
+    sizes = [k for k in cfg["subspace_sizes"] if k <= model.width / 2]
     for site, weights in probes.items():
         fitted = load(folder, "fit", site)
         mean = fitted.mean(axis=(0, 1), dtype=np.float64)
         place = Site(model, site, load(folder, "test", site), labels, mean)
-        yield from at_training_length(place, weights, fitted, cfg["subspace_sizes"], draws, rng)
+        yield from at_training_length(place, weights, fitted, sizes, draws, rng)
     yield from place.clean()
     for length in cfg["lengths"]:
         if length != train_length:

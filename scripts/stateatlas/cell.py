@@ -3,27 +3,20 @@
 import json
 from pathlib import Path
 
-from stateatlas import blocks, tasks, weights
+from stateatlas import weights
 from stateatlas.checkpoint import Checkpoint
-from stateatlas.loop import resume, train, use_device
-from stateatlas.residual import ResidualModel, matched_shape
-from stateatlas.seeds import derive
+from stateatlas.loop import resume, train
+from stateatlas.residual import Residual
 from stateatlas.sequences import Sequences
-from stateatlas.training import Batches, Recipe, Trainer, initialise
+from stateatlas.training import Batches, Recipe, Trainer
 
 
-def train_cell(cfg: dict, sequences: Path, corpus: Path | None, folder: Path, work: Path, device: str) -> None:
-    """Train a cell and write `untrained`, `trained`, for seed 0 also `capped`, and `history.json` to `folder`.
+def train_cell(cfg: dict, task, model: Residual, sequences: Path, folder: Path, work: Path) -> None:
+    """Train `model` and write `untrained`, `trained`, where cfg says so also `capped`, and `history.json` to `folder`.
 
-    corpus: the file that the task reads, if any.
     `capped` is the same training carried on to the cap, so that a reader sees what the stop rule does.
     """
-    use_device(device, cfg["threads"])
-    blocks.use_backend(cfg["block"], cfg.get("backend"))
-    task = tasks.load(cfg["strings"], cfg["train_length"], cfg["target"], corpus)
-    held_out = Sequences(sequences)
-    recipe = Recipe(**cfg["recipe"])
-    model = _new_model(cfg, task, recipe).to(device)
+    held_out, recipe = Sequences(sequences), Recipe(**cfg["recipe"])
     validation = [held_out.get("validation", cfg["train_length"], key) for key in ("tokens", "state")]
     test = held_out.get("test", cfg["train_length"])
     names = ("encoding", cfg["strings"], "train", cfg["seed"])
@@ -47,14 +40,3 @@ def train_cell(cfg: dict, sequences: Path, corpus: Path | None, folder: Path, wo
         "rows": trainer.history,
     }
     (folder / "history.json").write_text(json.dumps(history, sort_keys=True) + "\n")
-
-
-def _new_model(cfg: dict, task, recipe: Recipe) -> ResidualModel:
-    shape = matched_shape(
-        cfg["block"], cfg["width"], cfg["layers"], task.vocabulary, task.targets["state"], **cfg["form"]
-    )
-    return initialise(
-        shape,
-        recipe,
-        derive(cfg["root_seed"], "encoding", cfg["task"], cfg["architecture"], "weights", cfg["seed"]),
-    )

@@ -39,3 +39,16 @@ def training(folders: list[Path]) -> list[dict]:
             measured = [row for row in history["rows"] if row["step"] <= end]
             rows += [cell | {"model": model, "n": 1} | row for row in measured + summary]
     return rows
+
+
+def minis(folders: list[Path]) -> list[dict]:
+    """Return the minis table from their weights folders, `<model>/weights`: curves, and the losses at the end."""
+    rows = []
+    for folder in folders:
+        history = json.loads((folder / "history.json").read_text())
+        model = {"model": folder.parent.name, "n": history["held_out_windows"]}
+        ends = [key for key in history if key.endswith("_nats") or key in ("gain", "good_enough")]
+        rows += [model | row for row in history["rows"]]
+        last = {"step": history["steps"]}
+        rows += [model | last | {"metric": f"final_{key}", "value": float(history[key])} for key in ends]
+    return rows

@@ -17,17 +17,16 @@ RULES = {
     "held_out": ("train", "record", "probe"),  # other tasks and other targets (A18, A19)
     "attribution": ("train", "record"),  # Mamba without its convolution, in more seeds (A10)
     "recipes": ("train", "record", "probe"),  # other initial scales and learning rates (A20)
+    "language": ("finetune", "record", "probe", "ablate", "erase", "patch"),  # fine-tuned language models (A11-A13)
 }
 
 
-def cells(s: Settings, rule: str = "train") -> Iterator[Wildcards]:
-    """Every cell that `rule` runs on, once."""
-    seen = set()
-    for experiment, rules in RULES.items():
-        for task, architecture, seed in _trained(s, experiment) if rule in rules else ():
-            if (cell := (task, architecture, seed)) not in seen:
-                seen.add(cell)
-                yield {"task": task, "architecture": architecture, "seed": str(seed)}
+
+def cells(s: Settings, rule: str = "record") -> list[Wildcards]:
+    """Every cell that `rule` runs on, once; without a rule every cell there is."""
+    found = itertools.chain(*(_trained(s, experiment) for experiment, rules in RULES.items() if rule in rules))
+    keys = ("task", "architecture", "seed")
+    return [dict(zip(keys, (task, name, str(seed)), strict=True)) for task, name, seed in dict.fromkeys(found)]
 
 
 def tasks(s: Settings) -> list[str]:
@@ -35,9 +34,24 @@ def tasks(s: Settings) -> list[str]:
     return list(dict.fromkeys(cell["task"] for cell in cells(s)))
 
 
-def architectures(s: Settings) -> list[str]:
-    """Every architecture that some experiment trains, the paper's first."""
-    return list(dict.fromkeys(cell["architecture"] for cell in cells(s)))
+def architectures(s: Settings, rule: str = "record") -> list[str]:
+    """Every architecture that `rule` runs on, the paper's first."""
+    return list(dict.fromkeys(cell["architecture"] for cell in cells(s, rule)))
+
+
+def language_models(s: Settings) -> list[str]:
+    """Every language model that some experiment needs."""
+    return list(s["language"]["cells"]) if "language" in s["extras"] else []
+
+
+def minis(s: Settings) -> list[str]:
+    """Those that are trained here."""
+    return [name for name in language_models(s) if "mini" in s["language_models"][name]]
+
+
+def fetched(s: Settings) -> list[str]:
+    """Those that are brought from elsewhere."""
+    return [name for name in language_models(s) if "mini" not in s["language_models"][name]]
 
 
 def _trained(s: Settings, experiment: str) -> Iterator[tuple[str, str, int]]:
@@ -46,6 +60,9 @@ def _trained(s: Settings, experiment: str) -> Iterator[tuple[str, str, int]]:
     if experiment not in s["extras"]:
         return iter(())
     part = s[experiment]
+    if experiment == "language":
+        pairs = [(task, name) for name, tasks in part["cells"].items() for task in tasks]
+        return ((task, name, seed) for task, name in pairs for seed in range(part["seeds"]))
     names = part["architectures"]
     if experiment == "recipes":
         grid = itertools.product([None, *part["embedding_std"]], [1, *part["learning_rate"]])

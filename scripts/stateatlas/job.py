@@ -146,8 +146,10 @@ def _locked(output: Path) -> Iterator[None]:
 
 
 def _work_root(output: Path) -> Path:
-    """`results/<scale>/.work`, beside the results of the same scale."""
+    """`results/<scale>/.work`, beside the results of the same scale, or `resources/.work`."""
     parts = output.parts
+    if "results" not in parts:
+        return Path("resources", ".work")
     return Path(*parts[: len(parts) - 1 - parts[::-1].index("results") + 2], ".work")
 
 

@@ -61,9 +61,14 @@ class Plan:
         """Return the hash of a job's code."""
         return _hash(self.files(rule, wildcards))
 
+    def place(self, rule: str) -> str:
+        """Return where a rule's results lie, with its wildcards left open: in `results/<scale>` or `resources`."""
+        root = "resources" if RULES[rule].shared else f"results/{self.settings['scale']}"
+        return f"{root}/{RULES[rule].folder}"
+
     def folder(self, rule: str, wildcards: Wildcards) -> str:
-        """Return where a job's results lie, under `results/<scale>`."""
-        return RULES[rule].folder.format(**wildcards)
+        """Return where a job's results lie."""
+        return self.place(rule).format(**wildcards)
 
     def jobs(self) -> Iterator[tuple[str, Wildcards]]:
         """Every job of the whole run."""
@@ -78,8 +83,7 @@ class Plan:
 
     def expected(self) -> list[tuple[str, Wildcards, Path]]:
         """Return (rule, wildcards, manifest) of every job, manifests relative to the working directory."""
-        results = Path("results", self.settings["scale"])
-        return [(rule, w, results / self.folder(rule, w) / "manifest.json") for rule, w in self.jobs()]
+        return [(rule, w, Path(self.folder(rule, w), "manifest.json")) for rule, w in self.jobs()]
 
 
 @functools.cache

@@ -5,7 +5,6 @@ would import numpy or torch into the Snakefile.
 """
 
 import difflib
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +23,10 @@ def problems(settings: dict) -> Iterator[Problem]:
     files = modules("tasks", "Task"), modules("blocks", "Mixer")
     yield from _corpora(settings)
     for experiment in ("", *settings["extras"]):
-        yield from _names(settings, experiment, *files)
+        if experiment == "language":
+            yield from _language(settings, files[0])
+        else:
+            yield from _names(settings, experiment, *files)
     for task in experiments.tasks(settings):
         yield from _lengths(settings, task, files)
         yield from _sequences(settings, task, files[0])
@@ -44,11 +46,11 @@ def _names(settings: dict, experiment: str, tasks: dict[str, Path], blocks: dict
     for key in ("tasks", "architectures", *(("embedding_std", "learning_rate") if experiment == "recipes" else ())):
         if key not in part:
             yield [experiment], f"{key} is not set: add it"
-    known = {name: [name, *_targets(name, file)] for name, file in tasks.items()}
+    known = _all_tasks(tasks)
     for task in part["tasks"]:
-        if task not in (names := list(itertools.chain(*known.values()))):
-            yield [*place, "tasks"], f"there is no task {task}: {nearest(task, names)}"
-    yield from _per_task(settings, part["tasks"], list(itertools.chain(*known.values())))
+        if task not in known:
+            yield [*place, "tasks"], f"there is no task {task}: {nearest(task, known)}"
+    yield from _per_task(settings, part["tasks"], known)
     for name in part["architectures"]:
         yield from (([*place, "architectures"], remedy) for remedy in _architecture(name, blocks))
 
@@ -63,8 +65,28 @@ def _corpora(settings: dict) -> Iterator[Problem]:
                 yield ["corpora", name, "files", i], "there is no such file"
 
 
-def _targets(task: str, file: Path) -> list[str]:
-    return [f"{task}-{target}" for target in literal(file, "other_targets") or ()]
+def _all_tasks(files: dict[str, Path]) -> list[str]:
+    others = {name: literal(file, "other_targets") or () for name, file in files.items()}
+    return [name for task, targets in others.items() for name in (task, *(f"{task}-{target}" for target in targets))]
+
+
+def _language(settings: dict, tasks: dict[str, Path]) -> Iterator[Problem]:
+    models, known = settings["language_models"], _all_tasks(tasks)
+    for name, chosen in settings["language"]["cells"].items():
+        place = ["language", "cells", name]
+        if name not in models:
+            yield place, f"there is no language model {name}: {nearest(name, list(models))}"
+        for task in chosen:
+            if task not in known:
+                yield place, f"there is no task {task}: {nearest(task, known)}"
+        model = models[name]
+        if ("mini" in model) == ("place" in model):
+            yield ["language_models", name], "it needs either mini, to be trained here, or place, to be fetched"
+        if "place" in model and "revision" not in model and not Path(model["place"]).is_dir():
+            yield ["language_models", name, "place"], "no such directory; a hub id needs a revision, its commit"
+    for name in settings["pretraining_corpora"]:
+        if name not in settings["corpora"]:
+            yield ["pretraining_corpora"], f"there is no corpus {name}: {nearest(name, list(settings['corpora']))}"
 
 
 def _per_task(settings: dict, tasks: list[str], known: list[str]) -> Iterator[Problem]:
@@ -101,7 +123,7 @@ def _lengths(settings: dict, task: str, files: tuple[dict[str, Path], dict[str, 
     if len({round(length * factor) for factor in settings["length_factors"]}) < len(settings["length_factors"]):
         yield ["length_factors"], f"two of them give {task} the same length: take one out"
     positions, longest = literal(PACKAGE / "residual.py", "POSITIONS"), lengths(settings, task)[-1]
-    for name in experiments.architectures(settings):
+    for name in experiments.architectures(settings, "train"):
         module, form = architecture(name)
         if form.get("positions", literal(files[1][module], "positions")) and longest > positions:
             reason = f"{task} would be {longest} tokens long, but {name} has {positions} positions"
@@ -137,7 +159,7 @@ def _recipe(settings: dict, task: str) -> Iterator[Problem]:
 
 def _model(settings: dict, blocks: dict[str, Path]) -> Iterator[Problem]:
     width = settings["width"]
-    for name in experiments.architectures(settings):
+    for name in experiments.architectures(settings, "train"):
         heads = literal(blocks[architecture(name)[0]], "heads")
         if isinstance(heads, int) and width % heads:
             yield ["width"], f"a multiple of the {heads} heads of {name} is needed"

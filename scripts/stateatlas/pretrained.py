@@ -51,6 +51,20 @@ def download(hub_id: str, revision: str, folder: Path) -> dict[str, str]:
     return {path.name: sha256_file(path) for path in sorted(folder.iterdir()) if path.is_file()}
 
 
+def fetch(place: str, revision: str | None, folder: Path) -> None:
+    """Put the checkpoint at `place`, a hub id or a directory, into `folder`.
+
+    Raises
+    ------
+    InputError
+        As `local` and `download` do.
+    """
+    if Path(place).is_dir():
+        shutil.copytree(local(place, revision), folder)
+    else:
+        download(place, revision, folder)
+
+
 def _snapshot(hub_id: str, revision: str | None, **where) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError

@@ -20,7 +20,10 @@ TABLES = {  # table -> the rule that makes its parts, one a cell, and the name o
     "erasures": ("erase", "table.parquet"),
     "inlp": ("erase", "damage.parquet"),
     "patches": ("patch", "table.parquet"),
+    "drops": ("ablate", "drops.parquet"),
+    "minis": ("pretrain", "weights"),
 }
+OF_LANGUAGE = ("drops", "minis")  # tables that only language models have
 DERIVED = {  # table -> the tables that it is derived from
     "profiles": ("probes", "behaviour"),
     "recipes": ("profiles",),
@@ -37,6 +40,7 @@ class Rule:
 
     `folder` is where its results lie, `env` names its environment, `fields` gives what it needs from the settings,
     `upstream` the jobs whose results it reads, `modules` what it loads by name, `data` the committed files it reads.
+    Results of `runs_model` hang on the number of threads; those that are `shared` by all scales lie in `resources`.
     """
 
     folder: str
@@ -47,6 +51,7 @@ class Rule:
     modules: Callable[[Settings, Wildcards], list[str]] = lambda s, w: []
     data: tuple[str, ...] = ()
     runs_model: bool = field(default=False)
+    shared: bool = field(default=False)
 
 
 def _cell(w: Wildcards) -> Wildcards:
@@ -75,52 +80,84 @@ def _sample_fields(s: Settings, w: Wildcards) -> dict:
     return _strings(w) | sizes | _sizes("root_seed", "validation", "fit", "test")(s, w)
 
 
+def _of_language(s: Settings, w: Wildcards) -> dict | None:
+    """The language model that a cell is tuned from; None for a formal model."""
+    return s["language_models"].get(w["architecture"])
+
+
+def _backbone(s: Settings, w: Wildcards) -> dict:
+    """What a cell's model is made of: its block, or the family of its language model."""
+    model = _of_language(s, w)
+    return {"family": model["family"]} if model else {"block": architecture(w["architecture"])[0]}
+
+
+def _weights(s: Settings, w: Wildcards) -> tuple[str, Wildcards]:
+    return ("finetune" if _of_language(s, w) else "train"), _cell(w)
+
+
+def _trained(s: Settings, w: Wildcards) -> dict:
+    return _strings(w) | _backbone(s, w) | {"train_length": per_task(s["train_length"], w["task"])}
+
+
 def _train_fields(s: Settings, w: Wildcards) -> dict:
-    module, form = architecture(w["architecture"])
-    return (
-        _strings(w)
-        | {
-            "block": module,
-            "form": form,
-            "train_length": per_task(s["train_length"], w["task"]),
-            "recipe": {**recipe(s, w["task"], w["architecture"]), "steps": per_task(s["steps"], w["task"])},
-            "to_cap": int(w["seed"]) < s["capped_seeds"] and w in experiments.cells(s, "ablate"),
-        }
-        | _sizes("root_seed", "width", "layers")(s, w)
-    )
+    own = {
+        "form": architecture(w["architecture"])[1],
+        "recipe": {**recipe(s, w["task"], w["architecture"]), "steps": per_task(s["steps"], w["task"])},
+        "to_cap": int(w["seed"]) < s["capped_seeds"] and w in experiments.cells(s, "refit"),
+    }
+    return _trained(s, w) | own | _sizes("root_seed", "width", "layers")(s, w)
+
+
+def _finetune_fields(s: Settings, w: Wildcards) -> dict:
+    chosen = {**s["training"], **s["tuning"], "learning_rate": _of_language(s, w)["learning_rate"]}
+    return _trained(s, w) | {"recipe": chosen, "to_cap": False} | _sizes("root_seed")(s, w)
+
+
+def _checkpoint(s: Settings, w: Wildcards) -> tuple[str, Wildcards]:
+    """The job that brings the language model `w["architecture"]`."""
+    return ("pretrain" if "mini" in _of_language(s, w) else "fetch"), {"model": w["architecture"]}
+
+
+def _pretrain_fields(s: Settings, w: Wildcards) -> dict:
+    model = s["language_models"][w["model"]]
+    chosen = s["pretraining"]
+    own = {key: model["mini"][key] for key in ("steps", "learning_rate") if key in model["mini"]}
+    size = {key: value for key, value in model["mini"].items() if key not in own}
+    return {
+        "name": w["model"],
+        "seed": 0,
+        "mini": size | {"family": model["family"], "vocabulary": chosen["vocabulary"]},
+        "recipe": {key: value for key, value in chosen.items() if key not in ("vocabulary", "held_out")} | own,
+        "held_out": chosen["held_out"],
+    } | _sizes("root_seed")(s, w)
 
 
 def _record_fields(s: Settings, w: Wildcards) -> dict:
-    return {
-        "block": architecture(w["architecture"])[0],
-        "train_length": per_task(s["train_length"], w["task"]),
-        "lengths": lengths(s, w["task"]),
-    } | _sizes("root_seed", "bootstrap")(s, w)
+    own = {"train_length": per_task(s["train_length"], w["task"]), "lengths": lengths(s, w["task"])}
+    return _backbone(s, w) | own | _sizes("root_seed", "bootstrap")(s, w)
 
 
 def _ablate_fields(s: Settings, w: Wildcards) -> dict:
-    sizes = [k for k in s["subspace_sizes"] if k <= s["width"] / 2]
-    return {
-        "block": architecture(w["architecture"])[0],
-        "subspace_sizes": sizes,
-        "train_length": per_task(s["train_length"], w["task"]),
-        "lengths": lengths(s, w["task"]),
-    } | _sizes("root_seed", "random_draws", "bootstrap")(s, w)
+    largest = None if _of_language(s, w) else s["width"] / 2  # a language model's width is known when it is there
+    sizes = [k for k in s["subspace_sizes"] if largest is None or k <= largest]
+    return _record_fields(s, w) | {"subspace_sizes": sizes, "random_draws": s["random_draws"]}
 
 
 def _edit_fields(s: Settings, w: Wildcards) -> dict:
-    """What erasing and patching need. The family of a formal model is its architecture."""
-    module = architecture(w["architecture"])[0]
-    length = per_task(s["train_length"], w["task"])
-    return {"block": module, "family": module, "train_length": length} | _sizes("root_seed", "bootstrap")(s, w)
+    length = {"train_length": per_task(s["train_length"], w["task"])}
+    return _backbone(s, w) | length | _sizes("root_seed", "bootstrap")(s, w)
 
 
 def _probe_fields(s: Settings, w: Wildcards) -> dict:
     return {"train_length": per_task(s["train_length"], w["task"])} | _sizes("root_seed", "bootstrap")(s, w)
 
 
-def _block(s: Settings, w: Wildcards) -> list[str]:
-    return [f"blocks/{architecture(w['architecture'])[0]}.py"]
+def _code(s: Settings, w: Wildcards) -> list[str]:
+    """The modules of a cell's model that are loaded by name."""
+    made_of = _backbone(s, w)
+    if "family" in made_of:
+        return ["finetuned.py", f"adapters/{made_of['family']}.py"]
+    return [f"blocks/{made_of['block']}.py"]
 
 
 def _task_file(w: Wildcards) -> str:
@@ -145,6 +182,12 @@ def _source(s: Settings, w: Wildcards) -> Path:
 
 def _collected(s: Settings, w: Wildcards) -> list[tuple[str, Wildcards]]:
     rule, _ = TABLES[w["table"]]
+    if rule == "pretrain":
+        return [(rule, {"model": name}) for name in experiments.minis(s)]
+    if rule == "train":
+        return [_weights(s, cell) for cell in experiments.cells(s)]
+    if w["table"] in OF_LANGUAGE:
+        return [(rule, cell) for cell in experiments.cells(s, "finetune")]
     base = [("base_probe", {"task": task}) for task in experiments.tasks(s)] if w["table"] == "probes" else []
     return base + [(rule, cell) for cell in experiments.cells(s, rule)]
 
@@ -161,7 +204,8 @@ def _derive_fields(s: Settings, w: Wildcards) -> dict:
 
 def tables(s: Settings) -> list[str]:
     """Return the tables of this run."""
-    return [table for table in (*TABLES, *DERIVED) if table != "recipes" or "recipes" in s["extras"]]
+    missing = {"recipes"} - set(s["extras"]) | (set() if experiments.cells(s, "finetune") else set(OF_LANGUAGE))
+    return [table for table in (*TABLES, *DERIVED) if table not in missing]
 
 
 def figures(s: Settings) -> list[str]:
@@ -208,7 +252,39 @@ RULES = {
         ("task", "architecture", "seed"),
         _train_fields,
         lambda s, w: [("sample", _task(w)), *_corpus_of(w)],
-        lambda s, w: [_task_file(w), *_block(s, w)],
+        lambda s, w: [_task_file(w), *_code(s, w)],
+        runs_model=True,
+    ),
+    "train_tokenizer": Rule(
+        "language/tokenizer",
+        "train",
+        (),
+        lambda s, w: {"vocabulary": s["pretraining"]["vocabulary"]},
+        lambda s, w: [("corpus", {"corpus": name}) for name in s["pretraining_corpora"]],
+    ),
+    "pretrain": Rule(
+        "language/{model}",
+        "train",
+        ("model",),
+        _pretrain_fields,
+        lambda s, w: [("train_tokenizer", {})],
+        lambda s, w: [f"adapters/{s['language_models'][w['model']]['family']}.py"],
+        runs_model=True,
+    ),
+    "fetch": Rule(
+        "{model}",
+        "train",
+        ("model",),
+        lambda s, w: {key: s["language_models"][w["model"]].get(key) for key in ("place", "revision")},
+        shared=True,
+    ),
+    "finetune": Rule(
+        f"{STUDY}/models/{{task}}/{{architecture}}/seed{{seed}}",
+        "train",
+        ("task", "architecture", "seed"),
+        _finetune_fields,
+        lambda s, w: [("sample", _task(w)), _checkpoint(s, w), *_corpus_of(w)],
+        lambda s, w: [_task_file(w), *_code(s, w)],
         runs_model=True,
     ),
     "record": Rule(
@@ -216,8 +292,8 @@ RULES = {
         "train",
         ("task", "architecture", "seed"),
         _record_fields,
-        lambda s, w: [("sample", _task(w)), ("train", _cell(w))],
-        _block,
+        lambda s, w: [("sample", _task(w)), _weights(s, w)],
+        _code,
         runs_model=True,
     ),
     "base_probe": Rule(
@@ -239,8 +315,8 @@ RULES = {
         "train",
         ("task", "architecture", "seed"),
         _ablate_fields,
-        lambda s, w: [("sample", _task(w)), ("train", _cell(w)), ("record", _cell(w)), ("probe", _cell(w))],
-        _block,
+        lambda s, w: [("sample", _task(w)), _weights(s, w), ("record", _cell(w)), ("probe", _cell(w))],
+        _code,
         runs_model=True,
     ),
     "refit": Rule(
@@ -255,8 +331,8 @@ RULES = {
         "erase",
         ("task", "architecture", "seed"),
         lambda s, w: _edit_fields(s, w) | {"random_draws": s["random_draws"]},
-        lambda s, w: [("sample", _task(w)), ("base_probe", _task(w)), ("train", _cell(w)), ("record", _cell(w))],
-        _block,
+        lambda s, w: [("sample", _task(w)), ("base_probe", _task(w)), _weights(s, w), ("record", _cell(w))],
+        _code,
         runs_model=True,
     ),
     "patch": Rule(
@@ -264,8 +340,8 @@ RULES = {
         "train",
         ("task", "architecture", "seed"),
         _edit_fields,
-        lambda s, w: [("sample", _task(w)), ("train", _cell(w))],
-        _block,
+        lambda s, w: [("sample", _task(w)), _weights(s, w)],
+        _code,
         runs_model=True,
     ),
     "collect": Rule(f"{STUDY}/tables/{{table}}", "analysis", ("table",), upstream=_collected),

@@ -20,6 +20,7 @@ KINDS = {
     "string": "text is needed",
 }
 LIMITS = {
+    "pattern": "it has to match {}",
     "minimum": "at least {} is needed",
     "maximum": "at most {} is possible",
     "exclusiveMinimum": "more than {} is needed",

@@ -23,6 +23,8 @@ SCHEMAS = {
     "inlp": [*_CELL, "family", "length", "site", "metric", "value", "n", "low", "high"],
     "patches": [*_CELL, "family", "length", "site", "direction", "read", "half", "status", "metric", "value", "n",
                 "low", "high"],
+    "drops": [*_CELL, "family", "length", "site", "metric", "value", "n", "low", "high"],
+    "minis": ["model", "step", "metric", "value", "n"],
     "profiles": [*_CELL, "length", "site", "metric", "value"],
     "recipes": [*_CELL, "embedding_std", "rate", "metric", "value"],
     "claims": ["claim", "study", "atom", "cell", "metric", "bound", "value", "low", "high", "n", "verdict", "reason"],

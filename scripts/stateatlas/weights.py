@@ -29,3 +29,10 @@ def load(folder: Path) -> Residual:
         model = ResidualModel(Shape(**config))
     model.load_state_dict(load_file(folder / "model.safetensors"))
     return model.eval().requires_grad_(False)
+
+
+def use_backend(cfg: dict) -> None:
+    """Choose the form of the recurrences for the model of a cell: a formal `block` or the `family` of a tuned one."""
+    kind = "adapters" if "family" in cfg else "blocks"
+    package = importlib.import_module(f"stateatlas.{kind}")
+    package.use_backend(cfg.get("family") or cfg["block"], cfg.get("backend"))

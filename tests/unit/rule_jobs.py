@@ -18,6 +18,7 @@ WEIGHTS = {"weights_manifest": ("train", CELL, "manifest.json"), "weights": ("tr
 STATES = {"states_manifest": ("record", CELL, "manifest.json"), "states": ("record", CELL, "states")}
 BASE = {"base_manifest": ("base_probe", TASK, "manifest.json"), "base": ("base_probe", TASK, "table.parquet")}
 PROBES = {"probes_manifest": ("probe", CELL, "manifest.json"), "probes": ("probe", CELL, "probes.safetensors")}
+ACCURACY = {"accuracy": ("probe", CELL, "table.parquet")}
 REFITS = {"manifests": ("refit", CELL, "manifest.json"), "parts": ("refit", CELL, "table.parquet")}
 # rule: wildcards, inputs, outputs
 JOBS = {
@@ -26,7 +27,7 @@ JOBS = {
     "record": (CELL, SEQUENCES | WEIGHTS, ["states", "behaviour.parquet"]),
     "base_probe": (TASK, SEQUENCES, ["table.parquet"]),
     "probe": (CELL, SEQUENCES | STATES, ["table.parquet", "probes.safetensors"]),
-    "ablate": (CELL, SEQUENCES | WEIGHTS | STATES | PROBES, ["table.parquet"]),
+    "ablate": (CELL, SEQUENCES | WEIGHTS | STATES | PROBES | ACCURACY, ["table.parquet", "drops.parquet"]),
     "refit": (CELL, SEQUENCES | STATES | PROBES, ["table.parquet"]),
     "erase": (CELL, SEQUENCES | BASE | WEIGHTS | STATES, ["table.parquet", "damage.parquet"]),
     "patch": (CELL, SEQUENCES | WEIGHTS, ["table.parquet"]),

@@ -16,19 +16,26 @@ TRAINING |= {"compiler", "coverage", "loop", "job", "manifest", "canonical", "__
 # What a rule's results may hang on beside what every rule needs. A rule that grows must be allowed to, here.
 COMMON = {"__init__", "canonical", "job", "manifest"}
 MODEL = {"blocks", "kernels", "compiler", "residual", "weights", "sequences", "seeds"}
+LANGUAGE = {"adapters", "finetuned", "pretrained", "mamba_ssm_format"}
+PRETRAINING = TRAINING | LANGUAGE | {"mini_job", "minis", "packing", "pretraining", "bigram", "loop"}
 PROBING = {"probing", "probes", "states", "resampling", "residual", "blocks", "seeds", "sequences", "tables"}
 SHOWN = {"reporting", "shown", "names", "tables", "sizes", "figures"}
 JUDGING = {"claims", "bounds", "evidence", "verdicts", "selection", "statistics", "tables", "resampling", "seeds"}
 CLOSURES = {
+    "corpus": {"corpora", "code_depth"},
+    "train_tokenizer": {"tokenization", "packing", "corpora", "seeds"},
+    "pretrain": PRETRAINING,
+    "fetch": {"pretrained", "mamba_ssm_format"},
+    "finetune": TRAINING | LANGUAGE,
     "sample": {"tasks", "sequences", "seeds"},
     "train": TRAINING,
-    "record": MODEL | {"states", "behaviour", "resampling", "tables"},
-    "base_probe": PROBING,
+    "record": LANGUAGE | MODEL | {"states", "behaviour", "resampling", "tables"},
+    "base_probe": PROBING | {"behaviour"},
     "probe": PROBING,
-    "ablate": MODEL | {"ablation", "subspaces", "probes", "states", "resampling", "tables"},
+    "ablate": LANGUAGE | MODEL | {"drops", "profiles", "ablation", "subspaces", "probes", "states", "resampling", "tables"},
     "refit": {"refit", "subspaces"} | PROBING - {"probing"},
-    "erase": {"erasure", "necessity", "profiles", "ablation", "subspaces"} | PROBING - {"probing"} | MODEL,
-    "patch": {"patching", "tables"} | MODEL,
+    "erase": LANGUAGE | {"erasure", "necessity", "profiles", "ablation", "subspaces"} | PROBING - {"probing"} | MODEL,
+    "patch": LANGUAGE | {"patching", "tables"} | MODEL,
     "collect": {"collection", "tables"},
     "derive": {"profiles", "recipes", "tables", "sizes"},
     "judge": JUDGING,
@@ -40,7 +47,9 @@ CLOSURES = {
 @pytest.fixture(scope="module")
 def base(root) -> dict:
     config = settings.read(root / "config.yaml") | {"scale": "smoke", "seeds": 2, "backend": "torch"}
-    return settings.resolve(config) | {"tasks": ["parity", "s3"], "architectures": ["transformer", "mamba"]}
+    language = {"cells": {"mini-mamba": ["parity"], "mamba-130m": ["parity"]}, "seeds": 1}
+    chosen = {"tasks": ["parity", "s3"], "architectures": ["transformer", "mamba"], "language": language}
+    return settings.resolve(config) | chosen
 
 
 def cfgs(configured: dict) -> dict[tuple, str]:
@@ -100,7 +109,7 @@ print(json.dumps(found))
 """
     made, asked, closures = plan.Plan(base), {}, {}
     for rule, w in made.jobs():
-        loaded = [name.removesuffix(".py").replace("/", ".") for name in plan.RULES[rule].modules(w)]
+        loaded = [name.removesuffix(".py").replace("/", ".") for name in plan.RULES[rule].modules(base, w)]
         asked[rule] = [*imports(canonical.PACKAGE.parent / f"{rule}.py"), *(f"stateatlas.{name}" for name in loaded)]
         closures[rule] = set(map(str, made.files(rule, w)))
     command = [sys.executable, "-c", program, str(canonical.PACKAGE.parent)]
@@ -132,6 +141,7 @@ def test_a_cfg_is_canonical_json_that_names_its_job(base):
         assert all(str(parsed[key]) == value for key, value in wildcards)
 
 
+MADE = {"train", "finetune", "pretrain"}
 DOWNSTREAM = {"collect", "derive", "judge", "plot", "scorecard"}
 MEASURED = {"record", "probe", "ablate", "refit", "erase", "patch"} | DOWNSTREAM
 VALUES = {
@@ -139,19 +149,20 @@ VALUES = {
     "bootstrap": ({"bootstrap": 300}, {"base_probe"} | MEASURED),
     "random_draws": ({"random_draws": 3}, {"ablate", "refit", "erase"} | DOWNSTREAM - {"derive"}),
     "subspace_sizes": ({"subspace_sizes": [1, 2]}, {"ablate"} | DOWNSTREAM - {"derive"}),
-    "a size that does not fit": ({"subspace_sizes": [1, 2, 4, 8, 16, 32, 64]}, {"plot", "scorecard"}),
-    "threads": ({"threads": 2}, {"train"} | MEASURED),
-    "backend": ({"backend": "compiled"}, {"train"} | MEASURED),
+    "a size that no model has": ({"subspace_sizes": [1, 2, 4, 8, 16, 32, 64], "extras": []}, {"plot", "scorecard"}),
+    "threads": ({"threads": 2}, MADE | MEASURED),
+    "backend": ({"backend": "compiled"}, MADE | MEASURED),
     "layers": ({"layers": 3}, {"train"} | MEASURED),
-    "root_seed": ({"root_seed": 1}, {"sample", "train", "base_probe"} | MEASURED),
-    "length_factors": ({"length_factors": [1, 3]}, {"sample", "train", "base_probe"} | MEASURED),
+    "root_seed": ({"root_seed": 1}, {"sample", "base_probe"} | MADE | MEASURED),
+    "length_factors": ({"length_factors": [1, 3]}, {"sample", "train", "finetune", "base_probe"} | MEASURED),
     "gpu": ({"gpu": True}, {"plot", "scorecard"}),
 }
 
 
 @pytest.mark.parametrize(("change", "rules"), VALUES.values(), ids=VALUES)
 def test_a_config_value_makes_again_what_needs_it(base, change, rules):
-    assert rules_of(changed(cfgs(base), cfgs(base | change))) == rules
+    before = base | {"extras": change.get("extras", base["extras"])}
+    assert rules_of(changed(cfgs(before), cfgs(base | change))) == rules
 
 
 def swapped_betas(s: dict) -> None:
@@ -169,9 +180,9 @@ def swapped_numbers(s: dict) -> None:
 @pytest.mark.parametrize(
     ("swap", "rules"),
     [
-        (swapped_betas, {"train"} | MEASURED),
+        (swapped_betas, {"train", "finetune"} | MEASURED),
         (swapped_numbers, {"train"} | MEASURED),
-        (swapped_sets, {"sample", "train", "base_probe"} | MEASURED),
+        (swapped_sets, {"sample", "train", "finetune", "base_probe"} | MEASURED),
     ],
 )
 def test_swapped_values_are_noticed(base, swap, rules):

@@ -88,15 +88,20 @@ def load(place: str | Path, revision: str | None = None, attention: str = "sdpa"
     return family(hub).eval().requires_grad_(False)
 
 
-def empty(settings: dict, place: Path) -> Adapter:
-    """Return a model whose weights are still to be loaded, given what its `config.json` in the folder `place` holds."""
+def build(settings: dict, place: Path) -> Adapter:
+    """Return a model with new weights, given what its `config.json` in the folder `place` holds."""
     from transformers import AutoModelForCausalLM
-    from transformers.initialization import no_init_weights
 
     family = _family(settings, place)
+    return family(AutoModelForCausalLM.from_config(_config(family, settings, place), dtype=torch.float32))
+
+
+def empty(settings: dict, place: Path) -> Adapter:
+    """Return the same with its weights still to be loaded."""
+    from transformers.initialization import no_init_weights
+
     with no_init_weights():  # drawing them takes longer than loading
-        hub = AutoModelForCausalLM.from_config(_config(family, settings, place), dtype=torch.float32)
-    return family(hub)
+        return build(settings, place)
 
 
 def use_backend(family: str, backend: str | None) -> None:

@@ -1,0 +1,81 @@
+# Language models: minis that are trained here, and checkpoints that are fetched.
+
+
+rule train_tokenizer:
+    input:
+        manifests=read_by("train_tokenizer", "manifest.json"),
+        corpora=read_by("train_tokenizer", "corpus.parquet"),
+    output:
+        manifest=at("train_tokenizer", "manifest.json"),
+        tokenizer=directory(at("train_tokenizer", "tokenizer")),
+        tokens=at("train_tokenizer", "tokens.safetensors"),
+    log:
+        log_of("train_tokenizer"),
+    benchmark:
+        benchmark_of("train_tokenizer")
+    conda:
+        "../envs/train.yaml"
+    threads: 1
+    resources:
+        mem_mb=grows(2000),
+        runtime=grows(20),
+        gpu=0,
+    params:
+        cfg=cfg("train_tokenizer"),
+    script:
+        "../scripts/train_tokenizer.py"
+
+
+rule pretrain:
+    input:
+        manifest=result("train_tokenizer", "manifest.json"),
+        tokenizer=result("train_tokenizer", "tokenizer"),
+        tokens=result("train_tokenizer", "tokens.safetensors"),
+    output:
+        manifest=at("pretrain", "manifest.json"),
+        weights=directory(at("pretrain", "weights")),
+    log:
+        log_of("pretrain"),
+    benchmark:
+        benchmark_of("pretrain")
+    wildcard_constraints:
+        model=one_of(experiments.minis(SETTINGS)),
+    conda:
+        "../envs/train.yaml"
+    threads: SETTINGS["threads"]
+    resources:
+        mem_mb=grows(size(2000, 3000, 8000, 16000)),
+        runtime=grows(size(10, 30, 600, 600)),
+        gpu=int(SETTINGS["gpu"]),
+    params:
+        cfg=cfg("pretrain"),
+    script:
+        "../scripts/pretrain.py"
+
+
+rule fetch:
+    output:
+        manifest=at("fetch", "manifest.json"),
+        weights=directory(at("fetch", "weights")),
+    log:
+        log_of("fetch"),
+    benchmark:
+        benchmark_of("fetch")
+    wildcard_constraints:
+        model=one_of(experiments.fetched(SETTINGS)),
+    retries: 2
+    conda:
+        "../envs/train.yaml"
+    threads: 1
+    resources:
+        mem_mb=grows(2000),
+        runtime=grows(120),
+        gpu=0,
+    params:
+        cfg=cfg("fetch"),
+    script:
+        "../scripts/fetch.py"
+
+
+localrules:
+    fetch,

@@ -11,7 +11,7 @@ with job(snakemake) as run:
     cfg = run.cfg
     use_device(run.device, cfg["threads"])
     adapters.use_backend(cfg["family"], cfg.get("backend"))
-    task = tasks.load(cfg["strings"], cfg["train_length"], cfg["target"], run.input.corpus or None)
+    task = tasks.load(cfg["strings"], cfg["train_length"], cfg["target"], next(iter(run.input.corpus), None))
     seed = derive(cfg["root_seed"], "encoding", cfg["task"], cfg["architecture"], "weights", cfg["seed"])
-    model = finetuned.build(run.input.checkpoint / "trained", task, seed)
+    model = finetuned.build(run.input.checkpoint[0] / "trained", task, seed)
     train_cell(cfg, task, model.to(run.device), run.input.sequences, run.output.weights, run.work)

@@ -13,7 +13,7 @@ with job(snakemake) as run:
     cfg = run.cfg
     use_device(run.device, cfg["threads"])
     blocks.use_backend(cfg["block"], cfg.get("backend"))
-    task = tasks.load(cfg["strings"], cfg["train_length"], cfg["target"], run.input.corpus or None)
+    task = tasks.load(cfg["strings"], cfg["train_length"], cfg["target"], next(iter(run.input.corpus), None))
     sizes = cfg["width"], cfg["layers"], task.vocabulary, task.targets["state"]
     shape = matched_shape(cfg["block"], *sizes, **cfg["form"])
     seed = derive(cfg["root_seed"], "encoding", cfg["task"], cfg["architecture"], "weights", cfg["seed"])

@@ -41,7 +41,8 @@ def architectures(s: Settings, rule: str = "record") -> list[str]:
 
 def language_models(s: Settings) -> list[str]:
     """Every language model that some experiment needs."""
-    return list(s["language"]["cells"]) if "language" in s["extras"] else []
+    chosen = s["language"]["cells"] if "language" in s["extras"] else {}
+    return [name for name, tasks in chosen.items() if tasks]
 
 
 def minis(s: Settings) -> list[str]:

@@ -7,14 +7,14 @@ from stateatlas import shown
 from stateatlas.figures import style
 from stateatlas.names import ARCHITECTURES, TASKS, label, ordered
 
-TABLES = ("training", "profiles")
+TABLES = ("training", "behaviour")
 
 
 def draw(tables: dict, settings: dict) -> Figure:
     """A line a seed, at the full training length. A dot where a seed stopped early, a cross where it met the
     cap."""
     rows = shown.trained(tables["training"])
-    solved = shown.solved_seeds(tables["profiles"])
+    solved = shown.solved_runs(tables["behaviour"])
     tasks, models = ordered(settings["tasks"], TASKS), ordered(settings["architectures"], ARCHITECTURES)
     with style.look():
         figure, panels = style.grid(models, [label(task) for task in tasks])

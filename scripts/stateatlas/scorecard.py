@@ -11,6 +11,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from stateatlas import experiments
 from stateatlas.names import label, ordered, spelled
 from stateatlas.results import (
     DESCRIPTIVE,
@@ -103,9 +104,14 @@ def _reference(reference: dict, published: dict) -> dict | None:
 
 def in_run(entry: dict, tables: dict, settings: dict) -> bool:
     """Whether a run can say anything on a claim: it has all tables of it, and for each of its conditions on
-    task or architecture at least one that the run has."""
+    task or architecture at least one that the run has, in whatever experiment."""
+    has = {
+        "table": list(tables),
+        "task": experiments.tasks(settings),
+        "architecture": experiments.architectures(settings),
+    }
     for key, wanted in _conditions(entry):
-        known = [*(tables if key == "table" else settings[f"{key}s"]), "present", "-"]
+        known = [*has[key], "present", "-"]
         if not any(choice in known for choice in (wanted if isinstance(wanted, list) else [wanted])):
             return False
     return True

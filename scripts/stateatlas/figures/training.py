@@ -2,6 +2,7 @@
 
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from stateatlas import shown
 from stateatlas.figures import style
@@ -24,8 +25,19 @@ def draw(tables: dict, settings: dict) -> Figure:
                 _panel(ax, shown.of(rows, task=task, architecture=model), style.colour(model))
                 seeds = solved.get((task, model), [])
                 text = f"{sum(seeds)}/{len(seeds)} solved" if seeds else "no run"
-                style.note(ax, text, x=0.04, y=0.95, color=style.BLACK if seeds and all(seeds) else style.WARNING)
+                style.note(
+                    ax,
+                    text,
+                    x=0.5,
+                    y=1.0,
+                    ha="center",
+                    va="bottom",
+                    color=style.BLACK if seeds and all(seeds) else style.WARNING,
+                )
                 ax.set_xscale("log")
+                ax.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+                ax.xaxis.set_major_formatter("{x:g}")
+                ax.xaxis.set_minor_formatter(NullFormatter())
         figure.supylabel("validation accuracy (%)", fontsize=8)
         style.legend_below(figure, _handles(), 2, xlabel="training step")
     return figure

@@ -2,6 +2,8 @@
 
 import re
 
+from stateatlas.sizes import CHANGE
+
 _WORDS = {
     "transformer": "Transformer",
     "mamba": "Mamba",
@@ -11,19 +13,34 @@ _WORDS = {
     "parity": "Parity",
     "s3": "S3",
     "dyck": "Dyck",
+    "mod3": "Mod-3",
+    "z6": "Z6",
+    "queue": "Queue",
+    "code": "Code-Depth",
+    "dyck-parity": "Dyck parity",
     "state": "state",
     "stack_top": "stack top",
     "nope": "no positions",
+    "noconv": "conv-free",
 }
 
 # The order of the paper's printed table, then ours.
 ARCHITECTURES = ("mamba", "transformer", "mamba2", "lstm", "gru")
-TASKS = ("parity", "s3", "dyck")
+TASKS = ("parity", "s3", "dyck", "mod3", "z6", "queue", "dyck-parity", "code")
 
 
 def label(name: str) -> str:
-    """The printed form of a name: `mamba2` is "Mamba-2", `mamba-stock` is "Mamba stock"."""
-    return " ".join(_WORDS.get(part, part.replace("_", " ")) for part in name.split("-"))
+    """The printed form of a name: `mamba2` is "Mamba-2", `mamba-stock` "Mamba stock", `lstm-std1-lr2` "LSTM std 1
+    lr 2". A word that is no name keeps its hyphens."""
+    first, *rest = name.split("-")
+    if name in _WORDS or first not in _WORDS:
+        return _WORDS.get(name, name.replace("_", " "))
+    return " ".join([_WORDS[first], *(_WORDS.get(part) or _change(part) for part in rest)])
+
+
+def _change(part: str) -> str:
+    """A change of the recipe with a space before its number, anything else without underscores."""
+    return CHANGE.sub(r"\1 \2", part).replace("_", " ")
 
 
 def spelled(text: str) -> str:

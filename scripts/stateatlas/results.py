@@ -5,6 +5,7 @@ import pandas as pd
 
 from stateatlas import shown
 from stateatlas.names import ARCHITECTURES, TASKS, label, ordered, site_label
+from stateatlas.sizes import recipe_changes
 from stateatlas.statistics import wilson
 
 DESCRIPTIVE = 5  # below so many seeds an interval only describes
@@ -23,15 +24,31 @@ _PROTOCOL = {
 }
 
 
-def solve_rates(profiles: pd.DataFrame) -> dict:
+def solve_rates(behaviour: pd.DataFrame, tasks: list[str], architectures: list[str]) -> dict:
     """Seeds at 99.5 % token accuracy or more, by architecture (row) and task (column), with Wilson's
-    interval."""
-    solved = shown.solved_seeds(profiles)
-    tasks = ordered((task for task, _ in solved), TASKS)
+    interval. Rows and columns without any run are left out."""
+    solved = shown.solved_runs(behaviour)
+    cells = [(task, name) for task, name in solved if task in tasks and name in architectures]
+    tasks = ordered((task for task, _ in cells), TASKS)
     rows = []
-    for name in ordered((architecture for _, architecture in solved), ARCHITECTURES):
+    for name in ordered((name for _, name in cells), ARCHITECTURES):
         rows.append([label(name), *(_rate(solved.get((task, name), [])) for task in tasks)])
     return {"header": ["", *map(label, tasks)], "rows": rows}
+
+
+def more_solve_rates(behaviour: pd.DataFrame, settings: dict) -> list[dict]:
+    """The same for what stands beside the paper's own cells, a table each: held-out tasks, then variants of an
+    architecture on any task. A table without any run is left out."""
+    tasks, names = set(behaviour["task"]), set(behaviour["architecture"])
+    recipes = {name for name in names if recipe_changes(name)}
+    forms = names - recipes - set(settings["architectures"])
+    found = {
+        "Held-out tasks": (tasks - set(settings["tasks"]), settings["architectures"]),
+        "Variants of an architecture": (tasks, forms),
+        "Other recipes (std: initial embedding, lr: learning rate in units of the chosen one)": (tasks, recipes),
+    }
+    tables = [{"title": title, **solve_rates(behaviour, *cells)} for title, cells in found.items()]
+    return [table for table in tables if table["rows"]]
 
 
 def _cell(main: str, small: str = "", *, paper: str = "", warn: bool = False) -> dict:
@@ -47,22 +64,34 @@ def _rate(seeds: list[bool]) -> dict:
     return _cell(f"{sum(seeds)} of {len(seeds)}", limits, warn=not all(seeds))
 
 
-def covered_prefixes(training: pd.DataFrame) -> dict:
+def covered_prefixes(training: pd.DataFrame, tasks: list[str], architectures: list[str]) -> dict:
     """Per architecture (row) and task (column): the longest length at which training had seen 99 % of the test
     sequences' prefixes, median over seeds and each seed."""
     rows = shown.of(shown.trained(training), metric="covered_prefix")
+    rows = _of_cells(rows, tasks, architectures)
     tasks = ordered(rows["task"], TASKS)
     body = []
     for name in ordered(rows["architecture"], ARCHITECTURES):
         lengths = [shown.of(rows, architecture=name, task=task)["value"].astype(int) for task in tasks]
-        body.append([label(name), *(_cell(f"{x.median():.0f}", ", ".join(map(str, x))) for x in lengths if len(x))])
+        body.append([label(name), *map(_lengths, lengths)])
     return {"header": ["", *map(label, tasks)], "rows": body}
 
 
-def accuracy_tables(behaviour: pd.DataFrame, probes: pd.DataFrame) -> list[dict]:
+def _lengths(seeds: pd.Series) -> dict:
+    return _cell(f"{seeds.median():.0f}", ", ".join(map(str, seeds))) if len(seeds) else _cell("no run")
+
+
+def _of_cells(rows: pd.DataFrame, tasks: list[str], architectures: list[str]) -> pd.DataFrame:
+    return rows[rows["task"].isin(tasks) & rows["architecture"].isin(architectures)]
+
+
+def accuracy_tables(
+    behaviour: pd.DataFrame, probes: pd.DataFrame, tasks: list[str], architectures: list[str]
+) -> list[dict]:
     """Token accuracy in per cent, a table a task: models by row, lengths by column, median over seeds and
     each seed."""
     rows = shown.of(shown.trained(behaviour), metric="accuracy").sort_values("seed")
+    rows = _of_cells(rows, tasks, architectures)
     base = shown.base_lines(probes)
     tables = []
     for task in ordered(rows["task"], TASKS):

@@ -11,11 +11,13 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
+from stateatlas import experiments
 from stateatlas.names import label, ordered, spelled
 from stateatlas.results import (
     DESCRIPTIVE,
     accuracy_tables,
     covered_prefixes,
+    more_solve_rates,
     per_task,
     reference_cells,
     sizes,
@@ -35,13 +37,19 @@ _VERDICTS = {  # the word that a verdict begins with -> symbol and CSS class
 _FIGURES = (
     "strips",
     "profiles",
+    "taxonomy",
+    "recipes",
     "lengths",
+    "conv1d",
     "training",
     "controls",
     "ablations",
     "directions",
     "damage",
     "refits",
+    "inlp",
+    "erasure",
+    "patches",
 )
 
 
@@ -68,6 +76,7 @@ def render(
     """
     here = [e for e in entries if e["id"] in set(claims["claim"]) and in_run(e, tables, settings)]
     judged = claims[claims["claim"].isin([entry["id"] for entry in here])]
+    own = settings["tasks"], settings["architectures"]
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -78,9 +87,10 @@ def render(
         claims=[_claim(entry, judged, figures) for entry in here],
         tally=_tally(judged),
         later=[entry for entry in entries if entry not in here],
-        solve_rates=solve_rates(tables["profiles"]),
-        covered=covered_prefixes(tables["training"]),
-        accuracy=accuracy_tables(tables["behaviour"], tables["probes"]),
+        solve_rates=solve_rates(tables["behaviour"], *own),
+        more_solve_rates=more_solve_rates(tables["behaviour"], settings),
+        covered=covered_prefixes(tables["training"], *own),
+        accuracy=accuracy_tables(tables["behaviour"], tables["probes"], *own),
         reference=_reference(reference, settings["published"]),
         figures=[_figure(name, figures[name], captions.get(name, "")) for name in ordered(figures, _FIGURES)],
         assumptions=assumptions,
@@ -94,9 +104,14 @@ def _reference(reference: dict, published: dict) -> dict | None:
 
 def in_run(entry: dict, tables: dict, settings: dict) -> bool:
     """Whether a run can say anything on a claim: it has all tables of it, and for each of its conditions on
-    task or architecture at least one that the run has."""
+    task or architecture at least one that the run has, in whatever experiment."""
+    has = {
+        "table": list(tables),
+        "task": experiments.tasks(settings),
+        "architecture": experiments.architectures(settings),
+    }
     for key, wanted in _conditions(entry):
-        known = [*(tables if key == "table" else settings[f"{key}s"]), "present", "-"]
+        known = [*has[key], "present", "-"]
         if not any(choice in known for choice in (wanted if isinstance(wanted, list) else [wanted])):
             return False
     return True

@@ -2,6 +2,8 @@
 
 import pandas as pd
 
+from stateatlas.profiles import SOLVED
+
 CELL = ["task", "architecture", "model", "seed"]
 
 
@@ -35,6 +37,12 @@ def solved_seeds(profiles: pd.DataFrame) -> dict[tuple[str, str], list[bool]]:
     """(task, architecture) -> solved or not, by seed, at the training length."""
     rows = at_training_length(trained(of(profiles, metric="solved"))).sort_values("seed")
     return {key: [value >= 0.5 for value in group["value"]] for key, group in rows.groupby(["task", "architecture"])}
+
+
+def solved_runs(behaviour: pd.DataFrame) -> dict[tuple[str, str], list[bool]]:
+    """The same for every trained cell, also for those that no probe was fitted on."""
+    rows = at_training_length(trained(of(behaviour, metric="accuracy"))).sort_values("seed")
+    return {key: list(group["value"] >= SOLVED) for key, group in rows.groupby(["task", "architecture"])}
 
 
 def base_lines(probes: pd.DataFrame, target: str = "state") -> dict[str, pd.Series]:

@@ -1,22 +1,18 @@
 """Made-up tables with the columns of the real ones, at the size of a laptop run. The numbers only look
 plausible."""
 
+import fake_edits
 import numpy as np
 import pandas as pd
 
+from stateatlas import recipes
+from stateatlas.tables import SCHEMAS
+
 TASKS = ("parity", "s3", "dyck")
 ARCHITECTURES = ("transformer", "mamba", "mamba2", "lstm", "gru")
-STATES = {"parity": 2, "s3": 6, "dyck": 5, "queue": 3}
-IDENTITY = ["study", "task", "architecture", "model", "seed"]
-VALUE = ["metric", "value", "n", "low", "high"]
-COLUMNS = {
-    "training": [*IDENTITY, "step", "metric", "value", "n"],
-    "behaviour": [*IDENTITY, "length", *VALUE],
-    "probes": [*IDENTITY, "length", "site", "target", "control", "half", *VALUE],
-    "ablations": [*IDENTITY, "length", "site", "method", "subspace", "k", "draw", "half", *VALUE],
-    "refits": [*IDENTITY, "length", "site", "target", "subspace", "k", "draw", "half", *VALUE],
-    "profiles": [*IDENTITY, "length", "site", "metric", "value"],
-}
+STATES = {"parity": 2, "s3": 6, "dyck": 5, "mod3": 3, "z6": 6, "queue": 3, "dyck-parity": 2}
+COLUMNS = {name: columns for name, columns in SCHEMAS.items() if name != "claims"}
+MADE = [name for name in COLUMNS if name != "recipes"]  # that one is derived
 # Readability r by site (embedding, L0..L3) of a solved model.
 SHAPES = {
     ("parity", "transformer"): (0, 0.15, 0.55, 0.95, 1),
@@ -25,6 +21,7 @@ SHAPES = {
     ("dyck", "mamba"): (0, 0.5, 1, 1, 1),
 }
 LATE = {"parity": (0, 0.1, 0.2, 0.4, 1), "s3": (0, 0.1, 0.25, 0.5, 1), "dyck": (0, 0.6, 0.9, 1, 1)}
+LATE |= {"z6": (0, 0.2, 0.3, 0.6, 1), "queue": (0, 0.2, 0.7, 1, 1)}
 
 
 class FakeRun:
@@ -39,9 +36,10 @@ class FakeRun:
         unsolved=(("s3", "mamba", 2), ("s3", "transformer", 1)),
     ):
         self.random = np.random.default_rng(7)
-        self.seeds, self.tasks, self.architectures, self.unsolved = seeds, tasks, architectures, set(unsolved)
+        self.seeds, self.tasks, self.architectures, self.unsolved = range(seeds), tasks, architectures, set(unsolved)
         self.lengths = [int(length * factor) for factor in (1, 1.5, 2, 2.5, 3)]
-        self.rows = {name: [] for name in COLUMNS}
+        self.rows = {name: [] for name in MADE}
+        self.width = 32
 
     def tables(self) -> dict[str, pd.DataFrame]:
         for task in self.tasks:
@@ -63,28 +61,32 @@ class FakeRun:
                         *values,
                     )
             for architecture in self.architectures:
-                for seed in range(self.seeds):
+                for seed in self.seeds:
                     self.cell(task, architecture, seed)
                 self.mean_profile(task, architecture)
-        return {name: pd.DataFrame(rows, columns=COLUMNS[name]) for name, rows in self.rows.items()}
+        tables = {name: pd.DataFrame(rows, columns=COLUMNS[name]) for name, rows in self.rows.items()}
+        return tables | {"recipes": pd.DataFrame(columns=COLUMNS["recipes"])}
+
+    def states(self, task):
+        return STATES.get(task, 2)
 
     def add(self, table, *values):
         self.rows[table].append(("encoding", *values))
 
     def base(self, task, length):
-        return {"parity": 0.5, "s3": 1 / 6, "dyck": 0.41}[task] + 0.001 * (40 - length) / 40
+        return {"dyck": 0.41}.get(task, 1 / self.states(task)) + 0.001 * (40 - length) / 40
 
     def is_solved(self, task, architecture, seed):
         return (task, architecture, seed) not in self.unsolved
 
     def shape(self, task, architecture, seed):
-        r = np.array(SHAPES.get((task, architecture), LATE[task]), float)
+        r = np.array(SHAPES.get((task, architecture), LATE.get(task, LATE["parity"])), float)
         return r * (1 if self.is_solved(task, architecture, seed) else 0.35)
 
     def accuracy(self, task, architecture, seed, length):
         if not self.is_solved(task, architecture, seed):
             return 0.3
-        fall = {"transformer": 0.25, "mamba": 0.12, "mamba2": 0.1}.get(architecture, 0.001)
+        fall = {"transformer": 0.25, "mamba": 0.12, "mamba2": 0.1, "mamba-noconv": 0.2}.get(architecture, 0.001)
         return 0.999 - fall * (length / self.lengths[0] - 1) * (1 + 0.2 * seed)
 
     def cell(self, task, architecture, seed):
@@ -101,8 +103,13 @@ class FakeRun:
             if model != "untrained":
                 self.profile(who)
             if model == "trained":
-                self.ablations(who)
-                self.refits(who)
+                self.edits(who)
+
+    def edits(self, who):
+        self.ablations(who)
+        self.refits(who)
+        for table, values in (*fake_edits.erasures(self, who), *fake_edits.patches(self, who)):
+            self.add(table, *values)
 
     def training(self, task, architecture, seed):
         stop = int(self.random.integers(300, 1500)) if self.is_solved(task, architecture, seed) else 4000
@@ -166,7 +173,7 @@ class FakeRun:
             self.add("profiles", *who, self.lengths[0], -1, metric, float(value))
 
     def mean_profile(self, task, architecture):
-        solved = [seed for seed in range(self.seeds) if self.is_solved(task, architecture, seed)]
+        solved = [seed for seed in self.seeds if self.is_solved(task, architecture, seed)]
         if solved:
             self.indices(
                 (task, architecture, "trained", -1),
@@ -175,7 +182,7 @@ class FakeRun:
 
     def ablations(self, who):
         task, architecture, _, seed = who
-        rank = STATES[task] - 1
+        rank = self.states(task) - 1
         depth = self.shape(task, architecture, seed)
         for length in self.lengths:
             clean = self.accuracy(task, architecture, seed, length)
@@ -237,8 +244,8 @@ class FakeRun:
             original = base + (1 - base) * r
             for subspace, k, draw, left in [
                 ("top_direction", 1, 0, 0.2),
-                ("row_space", STATES[task] - 1, 0, 0),
-            ] + [("random", k, draw, 0.97) for k in {1, STATES[task] - 1} for draw in range(5)]:
+                ("row_space", self.states(task) - 1, 0, 0),
+            ] + [("random", k, draw, 0.97) for k in {1, self.states(task) - 1} for draw in range(5)]:
                 values = {
                     "accuracy_original": original,
                     "accuracy_ablated": base + (original - base) * left,
@@ -263,6 +270,46 @@ class FakeRun:
                     )
 
 
+class Probed(FakeRun):
+    """Cells that are trained and probed only."""
+
+    def edits(self, who):
+        """None."""
+
+
+class Trained(Probed):
+    """Cells that are trained only."""
+
+    def probes(self, who):
+        """None."""
+
+    profile = probes
+
+    def mean_profile(self, task, architecture):
+        """None."""
+
+
+def whole_run(**more) -> dict[str, pd.DataFrame]:
+    """The tables of a laptop run with all that stands beside the paper's own cells."""
+    settings = fake_settings(**more)
+    held_out, grid = settings["held_out"], settings["recipes"]
+    changed = [f"{name}-std{std:g}" for name in grid["architectures"] for std in grid["embedding_std"]]
+    runs = [
+        FakeRun(),
+        Probed(tasks=held_out["tasks"], architectures=held_out["architectures"]),
+        Probed(tasks=grid["tasks"], architectures=changed, unsolved=[("parity", "lstm-std1", 0)]),
+        Trained(architectures=["mamba-noconv"], seeds=6),
+        Trained(architectures=["mamba"], seeds=6),
+    ]
+    runs[-1].seeds = range(3, 6)  # the first three are the paper's own cells
+    parts = [run.tables() for run in runs]
+    tables = {}
+    for name in MADE:
+        filled = [part[name] for part in parts if len(part[name])]  # empty ones have no types
+        tables[name] = pd.concat(filled, ignore_index=True)
+    return tables | {"recipes": recipes.derive(tables, settings)[COLUMNS["recipes"]]}
+
+
 def fake_settings(**more) -> dict:
     """What the figure rule hands to `draw`, without published numbers and without a reference run."""
     known = {
@@ -271,5 +318,19 @@ def fake_settings(**more) -> dict:
         "architectures": list(ARCHITECTURES),
         "layers": 4,
         "seeds": 3,
+        "width": 32,
+        "extras": ["held_out", "attribution", "recipes"],
+        "held_out": {
+            "tasks": ["mod3", "z6", "queue", "dyck-parity"],
+            "architectures": ["transformer", "mamba", "lstm"],
+        },
+        "attribution": {"tasks": list(TASKS), "architectures": ["mamba", "mamba-noconv"], "seeds": 6},
+        "recipes": {
+            "tasks": ["parity", "dyck"],
+            "architectures": ["transformer", "mamba", "lstm"],
+            "embedding_std": [0.02, 1.0],
+            "learning_rate": [],
+        },
+        "training": {"embedding_std": 0.1},
     }
     return {**known, "train_length": dict.fromkeys(TASKS, 16), "reference": {}, "published": {}, **more}

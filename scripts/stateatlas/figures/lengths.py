@@ -9,7 +9,7 @@ from stateatlas import shown
 from stateatlas.figures import style
 from stateatlas.names import ARCHITECTURES, TASKS, label, ordered
 
-TABLES = ("behaviour", "probes", "profiles")
+TABLES = ("behaviour", "probes")
 
 
 def draw(tables: dict, settings: dict) -> Figure:
@@ -17,9 +17,9 @@ def draw(tables: dict, settings: dict) -> Figure:
     probe."""
     rows = shown.of(shown.trained(tables["behaviour"]), metric="accuracy")
     base = shown.base_lines(tables["probes"])
-    solved = shown.solved_seeds(tables["profiles"])
-    tasks = ordered(rows["task"], TASKS)
-    models = ordered(rows["architecture"], ARCHITECTURES)
+    solved = shown.solved_runs(tables["behaviour"])
+    tasks = [task for task in ordered(settings["tasks"], TASKS) if task in set(rows["task"])]
+    models = ordered(settings["architectures"], ARCHITECTURES)
     with style.look():
         figure = style.canvas(1.75 * max(len(tasks), 1) + 0.7)
         axes = figure.subplots(max(len(tasks), 1), 1, squeeze=False)[:, 0]

@@ -32,7 +32,7 @@ def draw(tables: dict, settings: dict) -> Figure:
                     ax,
                     shown.of(rows, task=task, architecture=model),
                     solved.get((task, model), []),
-                    _colour(task),
+                    style.task_colour(task),
                     shift,
                 )
             ax.set_xticks(range(settings["layers"]), [site_label(x + 1) for x in range(settings["layers"])])
@@ -44,10 +44,6 @@ def draw(tables: dict, settings: dict) -> Figure:
         figure.supylabel("r: share of the readable state", fontsize=8)
         style.legend_below(figure, _handles(tasks), len(tasks) + 1)
     return figure
-
-
-def _colour(task: str) -> str:
-    return style.TASK_COLOURS.get(task, style.PURPLE)
 
 
 def _curves(ax, rows: pd.DataFrame, solved: list[bool], color: str, shift: float) -> None:
@@ -112,10 +108,10 @@ def _print(ax, lines: list[tuple[str, ...]], heading: bool) -> None:
             )
     for i, line in enumerate(lines):
         for place, text in zip(places, line[1:], strict=True):
-            shade = _colour(line[0]) if place == 0 else style.BLACK
+            shade = style.task_colour(line[0]) if place == 0 else style.BLACK
             ax.text(place, 0.78 - 0.28 * i, text, transform=ax.transAxes, fontsize=7.5, color=shade, va="center")
 
 
 def _handles(tasks: list[str]) -> list[Artist]:
-    lines = [style.key(label(task), _colour(task), "-", "o") for task in tasks]
+    lines = [style.key(label(task), style.task_colour(task), "-", "o") for task in tasks]
     return [*lines, style.key("seed 0 at the cap", style.GREY, "--", "x")]

@@ -35,7 +35,7 @@ _ARCHITECTURES = {
     "lstm": (GREEN, "^"),
     "gru": (PURPLE, "v"),
 }
-TASK_COLOURS = {"parity": BLUE, "s3": VERMILLION, "dyck": GREEN}
+_TASKS = {"parity": BLUE, "s3": VERMILLION, "dyck": GREEN}
 
 _LOOK = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same glyphs on every machine
@@ -96,6 +96,11 @@ def colour(architecture: str) -> str:
     return _ARCHITECTURES.get(architecture.split("-", maxsplit=1)[0], (GREY, "P"))[0]
 
 
+def task_colour(task: str) -> str:
+    """The colour of one of the paper's tasks; others are purple."""
+    return _TASKS.get(task, PURPLE)
+
+
 def marker(architecture: str) -> str:
     """The marker of an architecture; variants have their parent's."""
     return _ARCHITECTURES.get(architecture.split("-", maxsplit=1)[0], (GREY, "P"))[1]
@@ -106,14 +111,16 @@ def dashes(architecture: str) -> str:
     return ":" if "-" in architecture else "-"
 
 
-def grid(rows: list[str], columns: list[str], height: float = 1.15, legend: float = 0.6) -> tuple[Figure, dict]:
+def grid(
+    rows: list[str], columns: list[str], height: float = 1.15, legend: float = 0.6, sharey: bool | str = True
+) -> tuple[Figure, dict]:
     """Small multiples on shared axes, a row each of `rows` and a column each of `columns` (printed as given).
 
-    `height` of one row and `legend` of the room below, in inches. Returns the figure and {(row, column):
-    Axes}.
+    `height` of one row and `legend` of the room below, in inches; `sharey` as for matplotlib. Returns the
+    figure and {(row, column): Axes}.
     """
     figure = canvas(height * max(len(rows), 1) + legend + 0.35)
-    axes = figure.subplots(max(len(rows), 1), max(len(columns), 1), sharex=True, sharey=True, squeeze=False)
+    axes = figure.subplots(max(len(rows), 1), max(len(columns), 1), sharex=True, sharey=sharey, squeeze=False)
     panels = {(row, column): axes[i, j] for i, row in enumerate(rows) for j, column in enumerate(columns)}
     for j, column in enumerate(columns):
         axes[0, j].set_title(column, pad=11)  # room for a note above the panel

@@ -2,19 +2,20 @@
 
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from stateatlas import shown
 from stateatlas.figures import style
 from stateatlas.names import ARCHITECTURES, TASKS, label, ordered
 
-TABLES = ("training", "profiles")
+TABLES = ("training", "behaviour")
 
 
 def draw(tables: dict, settings: dict) -> Figure:
     """A line a seed, at the full training length. A dot where a seed stopped early, a cross where it met the
     cap."""
     rows = shown.trained(tables["training"])
-    solved = shown.solved_seeds(tables["profiles"])
+    solved = shown.solved_runs(tables["behaviour"])
     tasks, models = ordered(settings["tasks"], TASKS), ordered(settings["architectures"], ARCHITECTURES)
     with style.look():
         figure, panels = style.grid(models, [label(task) for task in tasks])
@@ -24,8 +25,19 @@ def draw(tables: dict, settings: dict) -> Figure:
                 _panel(ax, shown.of(rows, task=task, architecture=model), style.colour(model))
                 seeds = solved.get((task, model), [])
                 text = f"{sum(seeds)}/{len(seeds)} solved" if seeds else "no run"
-                style.note(ax, text, x=0.04, y=0.95, color=style.BLACK if seeds and all(seeds) else style.WARNING)
+                style.note(
+                    ax,
+                    text,
+                    x=0.5,
+                    y=1.0,
+                    ha="center",
+                    va="bottom",
+                    color=style.BLACK if seeds and all(seeds) else style.WARNING,
+                )
                 ax.set_xscale("log")
+                ax.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+                ax.xaxis.set_major_formatter("{x:g}")
+                ax.xaxis.set_minor_formatter(NullFormatter())
         figure.supylabel("validation accuracy (%)", fontsize=8)
         style.legend_below(figure, _handles(), 2, xlabel="training step")
     return figure

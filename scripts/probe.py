@@ -16,9 +16,11 @@ with job(snakemake) as run:
     rows, rights = [], []
     for folder in sorted(run.input.states.iterdir()):
         trained = folder.name == "trained"
+        if not (trained or cfg["controls"]):
+            continue
         identity = {"study": "encoding", "task": cfg["task"], "architecture": cfg["architecture"]}
         cell = identity | {"model": folder.name, "seed": cfg["seed"]}
-        controls = ("none", "shuffled_labels") if trained else ("none",)
+        controls = ("none", "shuffled_labels") if trained and cfg["controls"] else ("none",)
         fitted = {}
         for row, right, probe in probing.measure(folder, sequences, cfg["train_length"], controls, rng):
             rows.append(cell | row)

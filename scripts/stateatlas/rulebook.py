@@ -307,7 +307,8 @@ RULES = {
         f"{STUDY}/probes/{{task}}/{{architecture}}/seed{{seed}}",
         "analysis",
         ("task", "architecture", "seed"),
-        _probe_fields,
+        # Cells of other experiments have their profile alone.
+        lambda s, w: _probe_fields(s, w) | {"controls": w in experiments.cells(s, "ablate")},
         lambda s, w: [("sample", _task(w)), ("record", _cell(w))],
     ),
     "ablate": Rule(

@@ -306,7 +306,7 @@ def whole_run(**more) -> dict[str, pd.DataFrame]:
     tables = {}
     for name in MADE:
         filled = [part[name] for part in parts if len(part[name])]  # empty ones have no types
-        tables[name] = pd.concat(filled, ignore_index=True)
+        tables[name] = pd.concat(filled, ignore_index=True) if filled else parts[0][name]
     return tables | {"recipes": recipes.derive(tables, settings)[COLUMNS["recipes"]]}
 
 

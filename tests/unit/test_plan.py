@@ -19,7 +19,7 @@ MODEL = {"blocks", "kernels", "compiler", "residual", "weights", "sequences", "s
 LANGUAGE = {"adapters", "finetuned", "pretrained", "mamba_ssm_format"}
 PRETRAINING = TRAINING | LANGUAGE | {"mini_job", "minis", "packing", "pretraining", "bigram", "loop"}
 PROBING = {"probing", "probes", "states", "resampling", "residual", "blocks", "seeds", "sequences", "tables"}
-SHOWN = {"reporting", "shown", "names", "tables", "sizes", "figures"}
+SHOWN = {"reporting", "shown", "names", "tables", "sizes", "figures", "profiles", "experiments"}
 JUDGING = {"claims", "bounds", "evidence", "verdicts", "selection", "statistics", "tables", "resampling", "seeds"}
 CLOSURES = {
     "corpus": {"corpora", "code_depth"},
@@ -263,7 +263,7 @@ def test_what_a_data_folder_holds_counts_and_its_place_does_not(tmp_path):
 
 def test_every_figure_names_the_tables_that_it_reads():
     for figure in plan.FIGURES:
-        assert set(plan.figure_tables(figure)) <= {*plan.TABLES, "profiles", "claims"}
+        assert set(plan.figure_tables(figure)) <= {*plan.TABLES, *plan.DERIVED, "claims"}
 
 
 def test_no_two_jobs_write_to_one_folder(base):

@@ -21,7 +21,6 @@ RULES = {
 }
 
 
-
 def cells(s: Settings, rule: str = "record") -> list[Wildcards]:
     """Every cell that `rule` runs on, once; without a rule every cell there is."""
     found = itertools.chain(*(_trained(s, experiment) for experiment, rules in RULES.items() if rule in rules))

@@ -50,6 +50,7 @@ _FIGURES = (
     "inlp",
     "erasure",
     "patches",
+    "language",
 )
 
 

@@ -13,7 +13,8 @@ Wildcards = dict[str, str]
 
 # What is made of every cell of an experiment: the rules that run on it.
 RULES = {
-    "layers": ("train", "record", "probe", "ablate", "refit", "erase", "patch"),  # the paper's own cells
+    "layers": ("train", "record", "probe", "ablate", "refit"),  # the paper's own cells
+    "edited": ("train", "record", "erase", "patch"),  # erasure and patching (A13, A16, A17)
     "held_out": ("train", "record", "probe"),  # other tasks and other targets (A18, A19)
     "attribution": ("train", "record"),  # Mamba without its convolution, in more seeds (A10)
     "recipes": ("train", "record", "probe"),  # other initial scales and learning rates (A20)

@@ -13,6 +13,7 @@ from stateatlas.canonical import PACKAGE
 from stateatlas.literals import literal, modules
 from stateatlas.sizes import CHANGE, FORMS, architecture, lengths, per_task, recipe, task_parts
 
+LISTED = 20  # names in a message
 REFERENCE = "transformer"  # what the others' parameters are matched to: it is its own stock form
 
 Problem = tuple[list, str]  # the setting's path, and the remedy
@@ -36,8 +37,10 @@ def problems(settings: dict) -> Iterator[Problem]:
 
 def nearest(name: object, known: list) -> str:
     """Return the remedy for a wrong name."""
-    match = difflib.get_close_matches(str(name), list(map(str, known)), n=1, cutoff=0.5)
-    return f"did you mean {match[0]}?" if match else f"known are {', '.join(map(str, known))}"
+    names = list(map(str, known))
+    match = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"did you mean {match[0]}?" if match else f"known are {', '.join(names[:LISTED])}{more}"
 
 
 def _names(settings: dict, experiment: str, tasks: dict[str, Path], blocks: dict[str, Path]) -> Iterator[Problem]:

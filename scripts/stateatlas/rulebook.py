@@ -204,7 +204,11 @@ def _derive_fields(s: Settings, w: Wildcards) -> dict:
 
 def tables(s: Settings) -> list[str]:
     """Return the tables of this run."""
-    missing = {"recipes"} - set(s["extras"]) | (set() if experiments.cells(s, "finetune") else set(OF_LANGUAGE))
+    missing = {"recipes"} - set(s["extras"])
+    missing |= {
+        table for table, (rule, _) in TABLES.items() if rule in ("erase", "patch") and not experiments.cells(s, rule)
+    }
+    missing |= set() if experiments.cells(s, "finetune") else set(OF_LANGUAGE)
     return [table for table in (*TABLES, *DERIVED) if table not in missing]
 
 

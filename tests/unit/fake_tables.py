@@ -319,7 +319,8 @@ def fake_settings(**more) -> dict:
         "layers": 4,
         "seeds": 3,
         "width": 32,
-        "extras": ["held_out", "attribution", "recipes"],
+        "extras": ["edited", "held_out", "attribution", "recipes"],
+        "edited": {"tasks": list(TASKS), "architectures": list(ARCHITECTURES)},
         "held_out": {
             "tasks": ["mod3", "z6", "queue", "dyck-parity"],
             "architectures": ["transformer", "mamba", "lstm"],

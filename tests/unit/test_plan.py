@@ -19,7 +19,7 @@ MODEL = {"blocks", "kernels", "compiler", "residual", "weights", "sequences", "s
 LANGUAGE = {"adapters", "finetuned", "pretrained", "mamba_ssm_format"}
 PRETRAINING = TRAINING | LANGUAGE | {"mini_job", "minis", "packing", "pretraining", "bigram", "loop"}
 PROBING = {"probing", "probes", "states", "resampling", "residual", "blocks", "seeds", "sequences", "tables"}
-SHOWN = {"reporting", "shown", "names", "tables", "sizes", "figures", "profiles", "experiments"}
+SHOWN = {"reporting", "shown", "names", "tables", "sizes", "figures", "profiles", "experiments", "drops"}
 JUDGING = {"claims", "bounds", "evidence", "verdicts", "selection", "statistics", "tables", "resampling", "seeds"}
 CLOSURES = {
     "corpus": {"corpora", "code_depth"},
@@ -32,7 +32,9 @@ CLOSURES = {
     "record": LANGUAGE | MODEL | {"states", "behaviour", "resampling", "tables"},
     "base_probe": PROBING | {"behaviour"},
     "probe": PROBING,
-    "ablate": LANGUAGE | MODEL | {"drops", "profiles", "ablation", "subspaces", "probes", "states", "resampling", "tables"},
+    "ablate": LANGUAGE
+    | MODEL
+    | {"drops", "profiles", "ablation", "subspaces", "probes", "states", "resampling", "tables"},
     "refit": {"refit", "subspaces"} | PROBING - {"probing"},
     "erase": LANGUAGE | {"erasure", "necessity", "profiles", "ablation", "subspaces"} | PROBING - {"probing"} | MODEL,
     "patch": LANGUAGE | {"patching", "tables"} | MODEL,

@@ -145,11 +145,21 @@ def test_mamba2_of_width_128_has_64_heads():
     assert config.num_heads * config.head_dim == config.expand * config.hidden_size
 
 
+def test_the_positions_of_gpt2_start_as_sinusoids():
+    table = minis.build(MINIS["gpt2"], 0).hub.transformer.wpe.weight.detach().double()
+    assert table.square().mean().item() ** 0.5 == pytest.approx(minis.SPREAD, rel=1e-5)
+    # One step back is one linear map, the same everywhere.
+    step, residuals = np.linalg.lstsq(table[1:].numpy(), table[:-1].numpy(), rcond=None)[:2]
+    assert step.shape == (16, 16)
+    assert residuals.sum() < 1e-11  # float32 keeps each of 8192 entries to 4e-9
+
+
 @pytest.mark.parametrize(
     ("mini", "message"),
     [
         (Mini("rwkv", 16, 2, 0, 300), "family 'rwkv': it must be one of gpt2, gpt_neox, mamba, mamba2"),
-        (Mini("gpt2", 16, 2, 3, 300), "width 16 must be a multiple of 3"),
+        (Mini("gpt2", 16, 2, 0, 300), "family gpt2: heads 0 must be 1 or more"),
+        (Mini("gpt_neox", 20, 2, 4, 300), "width 20 must be a multiple of 8"),
         (Mini("mamba2", 12, 2, 0, 300), "width 12 must be a multiple of 8"),
     ],
 )

@@ -24,10 +24,10 @@ _PROTOCOL = {
 }
 
 
-def solve_rates(behaviour: pd.DataFrame, tasks: list[str], architectures: list[str]) -> dict:
-    """Seeds at 99.5 % token accuracy or more, by architecture (row) and task (column), with Wilson's
-    interval. Rows and columns without any run are left out."""
-    solved = shown.solved_runs(behaviour)
+def solve_rates(behaviour: pd.DataFrame, profiles: pd.DataFrame, tasks: list[str], architectures: list[str]) -> dict:
+    """Solved seeds, by architecture (row) and task (column), with Wilson's interval. Rows and columns without any
+    run are left out."""
+    solved = shown.solved_runs(behaviour, profiles)
     cells = [(task, name) for task, name in solved if task in tasks and name in architectures]
     tasks = ordered((task for task, _ in cells), TASKS)
     rows = []
@@ -36,18 +36,20 @@ def solve_rates(behaviour: pd.DataFrame, tasks: list[str], architectures: list[s
     return {"header": ["", *map(label, tasks)], "rows": rows}
 
 
-def more_solve_rates(behaviour: pd.DataFrame, settings: dict) -> list[dict]:
+def more_solve_rates(behaviour: pd.DataFrame, profiles: pd.DataFrame, settings: dict) -> list[dict]:
     """The same for what stands beside the paper's own cells, a table each: held-out tasks, then variants of an
     architecture on any task. A table without any run is left out."""
     tasks, names = set(behaviour["task"]), set(behaviour["architecture"])
     recipes = {name for name in names if recipe_changes(name)}
-    forms = names - recipes - set(settings["architectures"])
+    tuned = names & set(settings["language_models"])
+    forms = names - recipes - tuned - set(settings["architectures"])
     found = {
         "Held-out tasks": (tasks - set(settings["tasks"]), settings["architectures"]),
         "Variants of an architecture": (tasks, forms),
+        "Language models tuned on a task": (tasks, tuned),
         "Other recipes (std: initial embedding, lr: learning rate in units of the chosen one)": (tasks, recipes),
     }
-    tables = [{"title": title, **solve_rates(behaviour, *cells)} for title, cells in found.items()]
+    tables = [{"title": title, **solve_rates(behaviour, profiles, *cells)} for title, cells in found.items()]
     return [table for table in tables if table["rows"]]
 
 
@@ -166,6 +168,41 @@ def per_task(value, tasks: list[str]) -> dict[str, int]:
     if isinstance(value, dict):
         return {task: value.get(task, value.get("default")) for task in tasks}
     return dict.fromkeys(tasks, len(value) if isinstance(value, (list, tuple)) else value)
+
+
+_EXTRAS = {  # what stands beside the paper's own cells -> what it is
+    "edited": "erased from and patched",
+    "held_out": "held-out tasks and targets",
+    "attribution": "with and without the convolution",
+    "recipes": "the recipe grid",
+}
+
+
+def narrower(settings: dict) -> list[dict]:
+    """What this scale leaves out of the experiments beside the paper's own cells, in the shape of `sizes`."""
+    found = []
+    for name, text in _EXTRAS.items():
+        if name not in settings["extras"]:
+            found.append({"name": text, "protocol": "yes", "ours": "no"})
+        elif name != "attribution" and len(chosen := settings[name]["architectures"]) < len(ARCHITECTURES):
+            ours = ", ".join(map(label, ordered(chosen, ARCHITECTURES)))
+            found.append({"name": f"architectures: {text}", "protocol": len(ARCHITECTURES), "ours": ours})
+    if "recipes" in settings["extras"] and not settings["recipes"]["learning_rate"]:
+        found.append({"name": "learning rates of the recipe grid", "protocol": 3, "ours": 1})
+    return found
+
+
+def minis(table: pd.DataFrame) -> dict:
+    """Held-out nats a token of every mini beside the bigram model's; one that is not good enough is marked."""
+    body = []
+    for name, rows in table.groupby("model"):
+        at_end = rows[rows["metric"].str.startswith("final_")].set_index("metric")["value"]
+        steps = str(int(rows["step"].max()))
+        enough = bool(at_end["final_good_enough"])
+        gain = _cell(f"{at_end['final_gain']:.2f}", "" if enough else "not good enough to study", warn=not enough)
+        losses = [f"{at_end[f'final_{key}']:.2f}" for key in ("test_nats", "bigram_test_nats")]
+        body.append([label(str(name)), steps, *map(_cell, losses), gain])
+    return {"header": ["", "steps", "nats a token", "bigram model", "better by"], "rows": body}
 
 
 def _written(numbers: dict[str, int]) -> str:

@@ -17,7 +17,9 @@ from stateatlas.results import (
     DESCRIPTIVE,
     accuracy_tables,
     covered_prefixes,
+    minis,
     more_solve_rates,
+    narrower,
     per_task,
     reference_cells,
     sizes,
@@ -88,14 +90,15 @@ def render(
         claims=[_claim(entry, judged, figures) for entry in here],
         tally=_tally(judged),
         later=[entry for entry in entries if entry not in here],
-        solve_rates=solve_rates(tables["behaviour"], *own),
-        more_solve_rates=more_solve_rates(tables["behaviour"], settings),
+        solve_rates=solve_rates(tables["behaviour"], tables["profiles"], *own),
+        more_solve_rates=more_solve_rates(tables["behaviour"], tables["profiles"], settings),
         covered=covered_prefixes(tables["training"], *own),
         accuracy=accuracy_tables(tables["behaviour"], tables["probes"], *own),
         reference=_reference(reference, settings["published"]),
         figures=[_figure(name, figures[name], captions.get(name, "")) for name in ordered(figures, _FIGURES)],
         assumptions=assumptions,
-        sizes=sizes(settings),
+        sizes=sizes(settings) + narrower(settings),
+        minis=minis(tables["minis"]) if "minis" in tables else None,
     )
 
 

@@ -39,10 +39,11 @@ def solved_seeds(profiles: pd.DataFrame) -> dict[tuple[str, str], list[bool]]:
     return {key: [value >= 0.5 for value in group["value"]] for key, group in rows.groupby(["task", "architecture"])}
 
 
-def solved_runs(behaviour: pd.DataFrame) -> dict[tuple[str, str], list[bool]]:
-    """The same for every trained cell, also for those that no probe was fitted on."""
+def solved_runs(behaviour: pd.DataFrame, profiles: pd.DataFrame | None = None) -> dict[tuple[str, str], list[bool]]:
+    """The same for every trained cell, also for those that no probe was fitted on; `profiles`, where given, decides."""
     rows = at_training_length(trained(of(behaviour, metric="accuracy"))).sort_values("seed")
-    return {key: list(group["value"] >= SOLVED) for key, group in rows.groupby(["task", "architecture"])}
+    found = {key: list(group["value"] >= SOLVED) for key, group in rows.groupby(["task", "architecture"])}
+    return found if profiles is None else found | solved_seeds(profiles)
 
 
 def base_lines(probes: pd.DataFrame, target: str = "state") -> dict[str, pd.Series]:

@@ -333,5 +333,6 @@ def fake_settings(**more) -> dict:
             "learning_rate": [],
         },
         "training": {"embedding_std": 0.1},
+        "language_models": {"mini-mamba": {"family": "mamba"}},
     }
     return {**known, "train_length": dict.fromkeys(TASKS, 16), "reference": {}, "published": {}, **more}

@@ -5,6 +5,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 from fake_claims import fake_claims, fake_entries
@@ -165,11 +166,12 @@ def test_solve_rates_and_every_seed_are_shown(page):
 
 
 def test_the_main_table_of_solve_rates_has_the_papers_own_cells_and_the_others_stand_apart():
-    behaviour, settings = whole_run()["behaviour"], fake_settings()
-    own = results.solve_rates(behaviour, settings["tasks"], settings["architectures"])
+    behaviour, profiles = (whole_run()[name] for name in ("behaviour", "profiles"))
+    settings = fake_settings()
+    own = results.solve_rates(behaviour, profiles, settings["tasks"], settings["architectures"])
     assert own["header"] == ["", "Parity", "S3", "Dyck"]
     assert [row[0] for row in own["rows"]] == ["Mamba", "Transformer", "Mamba-2", "LSTM", "GRU"]
-    held_out, variants, recipes = results.more_solve_rates(behaviour, settings)
+    held_out, variants, recipes = results.more_solve_rates(behaviour, profiles, settings)
     assert held_out["header"] == ["", "Mod-3", "Z6", "Queue", "Dyck parity"]
     assert [row[0] for row in variants["rows"]] == ["Mamba conv-free"]
     assert variants["rows"][0][1]["main"] == "6 of 6"
@@ -180,7 +182,7 @@ def test_the_main_table_of_solve_rates_has_the_papers_own_cells_and_the_others_s
 
 
 def test_a_run_of_the_papers_own_cells_has_one_table_of_solve_rates(page, run_tables):
-    assert results.more_solve_rates(run_tables["behaviour"], fake_settings()) == []
+    assert results.more_solve_rates(run_tables["behaviour"], run_tables["profiles"], fake_settings()) == []
     assert "what stands beside these" not in page()
 
 
@@ -266,3 +268,22 @@ def test_durations_are_read_at_a_glance(seconds, text):
 
 def test_numbers_have_a_true_minus_and_no_negative_zero():
     assert [scorecard.number(x) for x in (-0.25, -0.0001, 1.0)] == ["−0.250", "0.000", "1.000"]
+
+
+def test_minis_stand_beside_the_bigram_model_and_a_poor_one_is_marked():
+    ends = {"test_nats": 3.5, "bigram_test_nats": 3.9, "gain": 0.4, "good_enough": 1.0}
+    poor = ends | {"test_nats": 3.8, "gain": 0.1, "good_enough": 0.0}
+    rows = [
+        {"model": name, "step": 9, "metric": f"final_{key}", "value": value}
+        for name, losses in (("mini-mamba", ends), ("mini-gpt-neox", poor))
+        for key, value in losses.items()
+    ]
+    neox, mamba = results.minis(pd.DataFrame(rows))["rows"]
+    assert [cell["main"] for cell in mamba[2:]] == ["3.50", "3.90", "0.40"] and not mamba[-1]["warn"]
+    assert neox[0] == "mini GPT-NeoX" and neox[-1]["warn"] and "not good enough" in neox[-1]["small"]
+
+
+def test_what_a_scale_leaves_out_of_the_other_experiments_is_said():
+    said = {row["name"]: row["ours"] for row in results.narrower(fake_settings(extras=["held_out", "recipes"]))}
+    assert said["architectures: held-out tasks and targets"] == "Mamba, Transformer, LSTM"
+    assert said["erased from and patched"] == "no" and said["learning rates of the recipe grid"] == 1

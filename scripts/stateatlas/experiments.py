@@ -29,6 +29,11 @@ def cells(s: Settings, rule: str = "record") -> list[Wildcards]:
     return [dict(zip(keys, (task, name, str(seed)), strict=True)) for task, name, seed in dict.fromkeys(found)]
 
 
+def of_paper(s: Settings, w: Wildcards) -> bool:
+    """Whether a cell is one of the paper's own: tasks x architectures x seeds."""
+    return w["task"] in s["tasks"] and w["architecture"] in s["architectures"] and int(w["seed"]) < s["seeds"]
+
+
 def tasks(s: Settings) -> list[str]:
     """Every task that some experiment trains on, the paper's first."""
     return list(dict.fromkeys(cell["task"] for cell in cells(s)))

@@ -1,11 +1,13 @@
 """What can be known of a source file without importing it: its literals. Importing would load numpy or torch."""
 
 import ast
+import functools
 from pathlib import Path
 
 from stateatlas.canonical import PACKAGE
 
 
+@functools.cache
 def literal(path: Path, name: str) -> object:
     """Return the literal that `name` is set to in a module or in a class of it; None if there is none."""
     body = ast.parse(path.read_bytes()).body

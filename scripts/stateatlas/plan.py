@@ -26,6 +26,7 @@ class Plan:
     def __init__(self, settings: Settings, root: Path = ROOT):
         self.settings, self.root = settings, root
         self._known: dict[tuple, str] = {}
+        self._jobs: list[tuple[str, Wildcards]] = []
 
     def cfg(self, rule: str, wildcards: Wildcards) -> str:
         """Return the canonical JSON that decides whether this job runs again."""
@@ -70,8 +71,13 @@ class Plan:
         """Return where a job's results lie."""
         return self.place(rule).format(**wildcards)
 
-    def jobs(self) -> Iterator[tuple[str, Wildcards]]:
+    def jobs(self) -> list[tuple[str, Wildcards]]:
         """Every job of the whole run."""
+        if not self._jobs:
+            self._jobs = list(self._walk())
+        return self._jobs
+
+    def _walk(self) -> Iterator[tuple[str, Wildcards]]:
         seen = set()
         todo = [("scorecard", {})]
         while todo:

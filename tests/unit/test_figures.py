@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from fake_tables import COLUMNS, FakeRun, fake_settings, whole_run
+from fake_runs import whole_run
+from fake_tables import COLUMNS, FakeRun, fake_settings
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 

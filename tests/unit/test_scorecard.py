@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 import yaml
 from fake_claims import fake_claims, fake_entries
-from fake_tables import COLUMNS, FakeRun, fake_settings, whole_run
+from fake_runs import whole_run
+from fake_tables import COLUMNS, FakeRun, fake_settings
 
 from stateatlas import results, scorecard
 from stateatlas.names import label, spelled

@@ -37,6 +37,11 @@ rule sequences:
         every("sample", "manifest.json"),
 
 
+rule minis:
+    input:
+        [f"{PLAN.folder('pretrain', dict(model=name))}/manifest.json" for name in experiments.all_minis(SETTINGS)],
+
+
 rule models:
     input:
         every("train", "manifest.json"),

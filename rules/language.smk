@@ -39,7 +39,7 @@ rule pretrain:
     benchmark:
         benchmark_of("pretrain")
     wildcard_constraints:
-        model=one_of(experiments.minis(SETTINGS)),
+        model=one_of(experiments.all_minis(SETTINGS)),
     conda:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]

@@ -52,12 +52,17 @@ def language_models(s: Settings) -> list[str]:
 
 def minis(s: Settings) -> list[str]:
     """Those that are trained here."""
-    return [name for name in language_models(s) if "mini" in s["language_models"][name]]
+    return [name for name in language_models(s) if name in all_minis(s)]
+
+
+def all_minis(s: Settings) -> list[str]:
+    """Every mini that the config names, whether this run needs it or not."""
+    return [name for name, model in s["language_models"].items() if "mini" in model]
 
 
 def fetched(s: Settings) -> list[str]:
     """Those that are brought from elsewhere."""
-    return [name for name in language_models(s) if "mini" not in s["language_models"][name]]
+    return [name for name in language_models(s) if name not in all_minis(s)]
 
 
 def _trained(s: Settings, experiment: str) -> Iterator[tuple[str, str, int]]:

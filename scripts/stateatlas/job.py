@@ -35,6 +35,7 @@ from stateatlas import manifest
 from stateatlas.canonical import canonical, sha256, sha256_file
 
 log = logging.getLogger("stateatlas")
+ONLINE = ("corpus", "fetch")  # the rules that may need the network
 
 
 class InputError(Exception):
@@ -58,6 +59,8 @@ def job(snakemake) -> Iterator[Run]:
     started = time.monotonic()
     cfg = json.loads(snakemake.params.cfg)
     _pin_threads(cfg["threads"])
+    if cfg["rule"] not in ONLINE:
+        os.environ["HF_HUB_OFFLINE"] = "1"
     _end_with_driver()
     # An error's text alone goes to the terminal; everything else is in the log.
     try:

@@ -97,6 +97,20 @@ def test_a_gpu_is_used_where_one_is_given_and_the_kernels_can(place, gpu, backen
         running.output.behaviour.touch()
 
 
+@pytest.mark.parametrize(("rule", "offline"), [("record", "1"), ("fetch", None)])
+def test_only_what_fetches_may_ask_the_hub(place, monkeypatch, rule, offline):
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    snakemake = described("record")
+    snakemake.params.cfg = json.dumps(json.loads(snakemake.params.cfg) | {"rule": rule})
+    snakemake.input = rule_jobs.Named({})
+    folder("record").mkdir(parents=True)
+    with kept_logging(), job.job(snakemake) as running:
+        assert os.environ.get("HF_HUB_OFFLINE") == offline
+        running.output.states.mkdir()
+        running.output.behaviour.touch()
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+
+
 FAILURES = [
     (OSError(errno.ENOSPC, "No space left on device", "results/x"), "the disk is full (results/x); free some space"),
     (OSError(errno.EDQUOT, "Disk quota exceeded"), "the disk is full ("),

@@ -69,8 +69,8 @@ def sinusoids(positions: int, width: int) -> torch.Tensor:
     """Return sines and cosines of falling frequency (Vaswani et al. 2017), (positions, width) float64, mean
     square 1.
 
-    As the first state of a table that is learned: in few steps, a head does not learn to look one token back from
-    random positions. The slowest period is that of the table.
+    As the first state of a table that is learned: looking some tokens back is then one linear map, the same at every
+    position, which a small model learns in fewer steps. The slowest period is that of the table.
     """
     pairs = width // 2
     frequencies = torch.exp(torch.arange(pairs, dtype=torch.float64) * (-math.log(positions) / pairs))

@@ -12,6 +12,9 @@ from stateatlas.canonical import sha256_file
 
 PACKAGES = (
     "torch",
+    "transformers",
+    "tokenizers",
+    "concept-erasure",
     "numpy",
     "scipy",
     "scikit-learn",
@@ -30,7 +33,7 @@ def describe(
 
     `modules` are the names of the imported modules; only packages among them are listed with their version.
     """
-    names = {"scikit-learn": "sklearn"}
+    names = {"scikit-learn": "sklearn", "concept-erasure": "concept_erasure"}
     used = [package for package in PACKAGES if names.get(package, package) in modules]
     return {
         "rule": cfg["rule"],

@@ -65,6 +65,7 @@ def pretrain(s: Settings, w: Wildcards) -> dict:
     chosen = s["pretraining"]
     own = {key: model["mini"][key] for key in ("steps", "learning_rate") if key in model["mini"]}
     size = {key: value for key, value in model["mini"].items() if key not in own}
+    own["steps"] = min(chosen["steps"], own.get("steps", chosen["steps"]))
     return {
         "name": w["model"],
         "seed": 0,

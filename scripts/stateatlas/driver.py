@@ -41,6 +41,9 @@ def main(arguments: list[str]) -> int:
         return 2
 
 
+WORKERS = 4  # processes that run the fast tests
+
+
 def test(arguments: list[str]) -> None:
     """Replace this process by pytest; `--slow` takes the slow tests in."""
     words = [word for word in arguments if word != "--slow"]
@@ -53,6 +56,9 @@ def test(arguments: list[str]) -> None:
     words = [places.get(position, word) for position, word in enumerate(words)]
     command = [sys.executable, "-P", "-m", "pytest"]
     command += [] if "--slow" in arguments else ["-m", "not slow"]
+    if "--slow" not in arguments and not places:
+        # A worker takes whole files, whose fixtures are costly; the slow tests kill and time what runs beside them.
+        command += ["-n", str(min(WORKERS, os.cpu_count() or 1)), "--dist", "loadfile"]
     command += words if places else [*words, "tests"]
     os.chdir(ROOT)
     os.execv(sys.executable, command)

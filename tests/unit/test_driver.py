@@ -187,12 +187,15 @@ def started(monkeypatch):
     return calls
 
 
+SIDE_BY_SIDE = ["-n", str(min(4, os.cpu_count())), "--dist", "loadfile"]
+
+
 @pytest.mark.parametrize(
     ("given", "command"),
     [
-        ([], ["-m", "not slow", "tests"]),
+        ([], ["-m", "not slow", *SIDE_BY_SIDE, "tests"]),
         (["--slow", "-x"], ["-x", "tests"]),
-        (["-k", "unit"], ["-m", "not slow", "-k", "unit", "tests"]),
+        (["-k", "unit"], ["-m", "not slow", *SIDE_BY_SIDE, "-k", "unit", "tests"]),
         (["unit/test_driver.py::a"], ["-m", "not slow", f"{driver.ROOT}/tests/unit/test_driver.py::a"]),
     ],
 )

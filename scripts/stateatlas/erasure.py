@@ -76,7 +76,7 @@ def erase(site: Site, fit_set: tuple, floor: float, draws: int, rng: np.random.G
     bases = [basis for basis, _ in steps]
     taken = [Subspace("inlp", 0, basis) for basis in bases]
     probed = [right for _, right in steps]
-    width, sizes = bases[-1].shape[0], [basis.shape[1] for basis in bases[1:]]
+    width, sizes = bases[-1].shape[0], thinned([basis.shape[1] for basis in bases[1:]])
     for draw in range(draws):
         # Nested, as the steps of INLP are.
         whole = np.linalg.qr(rng.standard_normal((width, max(sizes, default=1))))[0]
@@ -86,6 +86,15 @@ def erase(site: Site, fit_set: tuple, floor: float, draws: int, rng: np.random.G
     for subspace, probe, (_, task) in zip(taken, probed, site.right([("zero", s) for s in taken]), strict=True):
         yield Erased(subspace.name, subspace.k, subspace.draw, probe, task)
     yield leace(site, fit_set)
+
+
+def thinned(sizes: list[int]) -> list[int]:
+    """Return the sizes, ascending, that random subspaces have: the first past every power of 2, and the last.
+
+    What a random subspace costs changes slowly with its size; INLP itself is followed at every step.
+    """
+    kept = [k for before, k in zip([0, *sizes], sizes, strict=False) if k.bit_length() > before.bit_length()]
+    return sorted({*kept, *sizes[-1:]})
 
 
 def leace(site: Site, fit_set: tuple) -> Erased:

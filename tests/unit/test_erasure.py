@@ -78,13 +78,22 @@ def test_every_erasure_is_the_model_run_on_from_the_projected_stream(site):
     found = list(erasure.erase(place, fit_set, 0.55, 2, np.random.default_rng(0)))
     inlp = [e for e in found if e.eraser == "inlp"]
     random = [(e.k, e.draw) for e in found if e.eraser == "random"]
-    assert sorted(random) == [(e.k, draw) for e in inlp[1:] for draw in (0, 1)]
+    sizes = erasure.thinned([e.k for e in inlp[1:]])
+    assert sizes[-1] == inlp[-1].k and sorted(random) == [(k, draw) for k in sizes for draw in (0, 1)]
     steps = list(erasure.inlp(fit_set, (place.states.numpy(), place.labels.numpy()), 0.55))
     for erased, (basis, _) in zip(inlp, steps, strict=True):
         projected = subspaces.Subspace("inlp", 0, basis).project_out(place.states.numpy()).astype(np.float32)
         with torch.inference_mode():
             logits = place.model.resume(torch.from_numpy(projected), 1)
         np.testing.assert_array_equal(erased.task, (logits.argmax(-1) == place.labels).sum(1).numpy())
+
+
+@pytest.mark.parametrize(
+    ("steps", "sizes"),
+    [([], []), ([1], [1]), ([1, 2, 3, 4, 5], [1, 2, 4, 5]), ([5, 10, 15, 16], [5, 10, 16]), ([4, 8, 12], [4, 8, 12])],
+)
+def test_random_subspaces_have_a_size_of_every_doubling_and_the_last(steps, sizes):
+    assert erasure.thinned(steps) == sizes
 
 
 def test_leace_leaves_nothing_for_a_linear_probe_and_changes_little(site):

@@ -39,6 +39,7 @@ rule probe:
         log_of("probe"),
     benchmark:
         benchmark_of("probe")
+    priority: 2
     conda:
         "../envs/analysis.yaml"
     threads: 1
@@ -71,6 +72,7 @@ rule ablate:
         log_of("ablate"),
     benchmark:
         benchmark_of("ablate")
+    priority: 3
     conda:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]
@@ -99,6 +101,7 @@ rule refit:
         log_of("refit"),
     benchmark:
         benchmark_of("refit")
+    priority: 3
     conda:
         "../envs/analysis.yaml"
     threads: 1
@@ -130,6 +133,7 @@ rule erase:
         log_of("erase"),
     benchmark:
         benchmark_of("erase")
+    priority: 3
     conda:
         "../envs/erase.yaml"
     threads: SETTINGS["threads"]
@@ -156,6 +160,7 @@ rule patch:
         log_of("patch"),
     benchmark:
         benchmark_of("patch")
+    priority: 3
     conda:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]

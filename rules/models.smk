@@ -120,6 +120,7 @@ rule record:
         log_of("record"),
     benchmark:
         benchmark_of("record")
+    priority: 1
     conda:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]

@@ -23,8 +23,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--probes", type=int, default=200, help="probes that ours fits (default 200)")
     parser.add_argument("--others", type=int, default=20, help="of these, fitted by the other side (default 20)")
     parser.add_argument("--converged", type=int, default=10, help="of these, also run to convergence (default 10)")
-    parser.add_argument("--width", type=int, default=128, help="width of the stream (default 128)")
-    parser.add_argument("--length", type=int, default=40, help="tokens a sequence (default 40)")
+    parser.add_argument("--width", type=int, default=32, help="width of the stream (default 32, as at laptop)")
+    parser.add_argument("--length", type=int, default=16, help="tokens a sequence (default 16, as at laptop)")
     parser.add_argument("--sequences", type=int, default=256, help="sequences to fit on and to test on (default 256)")
     parser.add_argument("--layers", type=int, default=4, help="blocks (default 4)")
     parser.add_argument("--steps", type=int, default=300, help="training steps (default 300)")
@@ -131,9 +131,11 @@ def main() -> None:
     options = arguments()
     import numpy as np
     import sklearn
+    import torch
     from threadpoolctl import threadpool_info
 
     clock = time.perf_counter if options.clock == "wall" else time.process_time
+    torch.set_num_threads(1)  # a small model's steps are too short to be shared; numpy keeps its own threads
     data = Data(options)
     threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
     print(
@@ -143,7 +145,10 @@ def main() -> None:
     own, own_taken = ours(data, options.probes, clock)
     other, other_taken, warned = theirs(data, options.others, clock, options.max_iter)
     subset = sum(own_taken[: options.others])
-    print(f"ours:   {options.probes} probes in {sum(own_taken):.1f} s; the first {options.others} in {subset:.1f} s")
+    print(
+        f"ours:   {options.probes} probes in {sum(own_taken):.1f} s; the first {options.others} in {subset:.1f} s",
+        flush=True,
+    )
     scaled = sum(other_taken) * options.probes / options.others
     print(f"theirs: the first {options.others} in {sum(other_taken):.1f} s, all would take {scaled:.1f} s", end="")
     print(f"; {warned} did not converge" if warned else "")

@@ -1,8 +1,8 @@
 """Time refitted probes against scikit-learn's logistic regression as it is commonly written, and compare accuracies.
 
-    python bench/probes.py --others 20
+    python bench/probes.py results/laptop --others 40
 
-The states are those of a small Transformer that is first trained on Dyck for a few hundred steps. A refitted probe is
+The states are those of a finished run's trained models, cells and sites taking turns. A refitted probe is
 `stateatlas.probes.fit` on states with a random direction taken out, as in `stateatlas.refit`, on one thread as in a
 job. The other side is `LogisticRegression(max_iter=...)` on the same states as they are, with default threads; it may
 take a subset of the probes and is then scaled to all. Accuracies on test sequences are held against the same
@@ -20,58 +20,47 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "scripts"))
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, help="the results of a run, such as results/laptop")
     parser.add_argument("--probes", type=int, default=200, help="probes that ours fits (default 200)")
-    parser.add_argument("--others", type=int, default=20, help="of these, fitted by the other side (default 20)")
-    parser.add_argument("--converged", type=int, default=10, help="of these, also run to convergence (default 10)")
-    parser.add_argument("--width", type=int, default=32, help="width of the stream (default 32, as at laptop)")
-    parser.add_argument("--length", type=int, default=16, help="tokens a sequence (default 16, as at laptop)")
-    parser.add_argument("--sequences", type=int, default=256, help="sequences to fit on and to test on (default 256)")
-    parser.add_argument("--layers", type=int, default=4, help="blocks (default 4)")
-    parser.add_argument("--steps", type=int, default=300, help="training steps (default 300)")
+    parser.add_argument("--others", type=int, default=40, help="of these, fitted by the other side (default 40)")
+    parser.add_argument("--converged", type=int, default=40, help="of these, also run to convergence (default 40)")
     parser.add_argument("--max-iter", type=int, default=10_000, help="of the other side (default 10000)")
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu: time of this process alone")
     return parser.parse_args()
 
 
 class Data:
-    """States at every site of a small trained model, with directions to take out of them."""
+    """States of a run's trained models at every block, with directions to take out of them."""
 
     def __init__(self, options: argparse.Namespace):
         import numpy as np
-        import torch
 
-        from stateatlas.residual import ResidualModel, matched_shape
-        from stateatlas.subspaces import random_subspaces
-        from stateatlas.tasks.dyck import Task
-
-        torch.manual_seed(0)
-        rng, task, n = np.random.default_rng(0), Task(options.length), options.sequences
-        shape = matched_shape("transformer", options.width, options.layers, task.vocabulary, task.targets["state"])
-        model = ResidualModel(shape)
-        for table in (model.embedding, model.position):
-            torch.nn.init.normal_(table.weight, std=0.1)
-        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
-        for _ in range(options.steps):
-            tokens = task.sample(rng, 64, options.length)
-            labels = torch.from_numpy(task.label(tokens)["state"])
-            logits = model(torch.from_numpy(tokens))
-            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
-            optimiser.zero_grad()
-            loss.backward()
-            optimiser.step()
-        print(f"trained for {options.steps} steps to a loss of {loss.item():.3f}")
-        tokens = task.sample(rng, 2 * n, options.length)
-        labels = task.label(tokens)["state"]
-        with torch.inference_mode():
-            streams = [stream.numpy() for stream in model.states(torch.from_numpy(tokens))]
-        self.fit_labels, self.labels = labels[:n], labels[n:]
-        self.fitted, self.tested = [s[:n] for s in streams], [s[n:] for s in streams]
-        self.removed = list(random_subspaces(rng, options.width, [1], options.probes))
+        study = options.results / "encoding"
+        folders = sorted(study.glob("states/*/*/seed*/states/trained"))
+        if not folders:
+            sys.exit(f"{study}: no recorded states; make them with ./reproduce measurements")
+        self.places = [(folder, int(path.stem.split("site")[1])) for folder in folders for path in blocks(folder)]
+        np.random.default_rng(0).shuffle(self.places)
+        self.study = study
 
     def job(self, index: int) -> tuple:
-        """Return the states to fit and to test a probe on. The sites take turns, so that a subset has all."""
-        site, subspace = index % len(self.fitted), self.removed[index]
-        return subspace.project_out(self.fitted[site]), subspace.project_out(self.tested[site])
+        """Return the states to fit and to test a probe on, and their labels."""
+        import numpy as np
+
+        from stateatlas import states
+        from stateatlas.sequences import Sequences
+        from stateatlas.subspaces import random_subspaces
+
+        folder, site = self.places[index % len(self.places)]
+        fitted, tested = (np.array(states.load(folder, split, site)) for split in ("fit", "test"))
+        sequences = Sequences(self.study / "sequences" / folder.parts[-5] / "sequences.safetensors")
+        labels = [sequences.get(split, fitted.shape[1], "state") for split in ("fit", "test")]
+        [removed] = random_subspaces(np.random.default_rng(index), fitted.shape[-1], [1], 1)
+        return removed.project_out(fitted), removed.project_out(tested), *labels
+
+
+def blocks(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("test.site*.npy")) if "site0" not in path.name]
 
 
 def flat(states):
@@ -86,12 +75,12 @@ def ours(data: Data, count: int, clock) -> tuple[list[float], list[float]]:
 
     found, taken = [], []
     for index in range(count):
-        fitted, tested = data.job(index)
+        fitted, tested, fit_labels, labels = data.job(index)
         with threadpool_limits(1):
             started = clock()
-            probe = probes.fit(fitted, data.fit_labels)
+            probe = probes.fit(fitted, fit_labels)
             taken.append(clock() - started)
-        found.append(probe.right(tested, data.labels).sum() / data.labels.size)
+        found.append(probe.right(tested, labels).sum() / labels.size)
     return found, taken
 
 
@@ -101,14 +90,14 @@ def theirs(data: Data, count: int, clock, max_iter: int) -> tuple[list[float], l
 
     found, taken, warned = [], [], 0
     for index in range(count):
-        fitted, tested = data.job(index)
+        fitted, tested, fit_labels, labels = data.job(index)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             started = clock()
-            regression = LogisticRegression(max_iter=max_iter).fit(flat(fitted), data.fit_labels.ravel())
+            regression = LogisticRegression(max_iter=max_iter).fit(flat(fitted), fit_labels.ravel())
             taken.append(clock() - started)
         warned += bool(said)
-        found.append(regression.score(flat(tested), data.labels.ravel()))
+        found.append(regression.score(flat(tested), labels.ravel()))
     return found, taken, warned
 
 
@@ -120,10 +109,10 @@ def converged(data: Data, count: int) -> list[float]:
 
     found = []
     for index in range(count):
-        fitted, tested = data.job(index)
+        fitted, tested, fit_labels, labels = data.job(index)
         regression = make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cholesky", tol=1e-8))
-        regression.fit(flat(fitted), data.fit_labels.ravel())
-        found.append(regression.score(flat(tested), data.labels.ravel()))
+        regression.fit(flat(fitted), fit_labels.ravel())
+        found.append(regression.score(flat(tested), labels.ravel()))
     return found
 
 
@@ -131,16 +120,14 @@ def main() -> None:
     options = arguments()
     import numpy as np
     import sklearn
-    import torch
     from threadpoolctl import threadpool_info
 
     clock = time.perf_counter if options.clock == "wall" else time.process_time
-    torch.set_num_threads(1)  # a small model's steps are too short to be shared; numpy keeps its own threads
     data = Data(options)
     threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
     print(
-        f"{options.sequences} x {options.length} tokens, width {options.width}, {options.layers} layers, "
-        f"scikit-learn {sklearn.__version__}, {options.clock} clock; ours 1 thread, theirs {threads}"
+        f"{len(data.places)} cells x sites of {options.results}, scikit-learn {sklearn.__version__}, "
+        f"{options.clock} clock; ours 1 thread, theirs {threads}"
     )
     own, own_taken = ours(data, options.probes, clock)
     other, other_taken, warned = theirs(data, options.others, clock, options.max_iter)

@@ -64,6 +64,7 @@ rule fetch:
     wildcard_constraints:
         model=one_of(experiments.fetched(SETTINGS)),
     retries: 2
+    localrule: True
     conda:
         "../envs/train.yaml"
     threads: 1
@@ -75,7 +76,3 @@ rule fetch:
         cfg=cfg("fetch"),
     script:
         "../scripts/fetch.py"
-
-
-localrules:
-    fetch,

@@ -16,7 +16,12 @@ class Coverage:
     def add(self, tokens: np.ndarray) -> None:
         """Take in a batch of training sequences, (batch, up to length) int64."""
         for position, codes in enumerate(_codes(tokens).T):
-            self.seen[:, position] |= np.isin(self._codes[:, position], codes)
+            if self.seen[:, position].all():
+                continue
+            met = np.isin(self._codes[:, position], codes)
+            if not met.any():
+                return  # then none of the longer ones is met either
+            self.seen[:, position] |= met
 
     def covered_prefix(self, share: float = 0.99) -> int:
         """Return the longest length at which at least `share` of the test prefixes were seen."""

@@ -5,7 +5,7 @@ import tiny_models
 import torch
 from tiny_models import tokens
 
-from stateatlas import adapters, canonical, compiler, kernels
+from stateatlas import adapters, canonical
 
 SITES = range(4)  # of a model of three blocks
 
@@ -15,15 +15,6 @@ def pair(request, tmp_path_factory):
     """A model of `transformers` and the adapter that was loaded from what it saved."""
     hub, folder = tiny_models.save(request.param, tmp_path_factory.mktemp("model"))
     return hub, adapters.load(folder)
-
-
-@pytest.fixture(params=["torch", "compiled"])
-def backend(request):
-    if request.param == "compiled" and not compiler.available():
-        pytest.skip("there is no C compiler here")
-    kernels.use(request.param)
-    yield request.param
-    kernels.use("torch")
 
 
 def close(x, y):

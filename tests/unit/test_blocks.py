@@ -8,21 +8,12 @@ import pytest
 import recurrences
 import torch
 
-from stateatlas import blocks, compiler, kernels, tasks
+from stateatlas import blocks, tasks
 from stateatlas.kernels import plain
 from stateatlas.residual import POSITIONS, ResidualModel, matched_shape, parameters
 
 ARCHITECTURES = ["transformer", "mamba", "mamba2", "lstm", "gru"]
 C = plain.CHUNK
-
-
-@pytest.fixture(params=["torch", "compiled"])
-def backend(request):
-    if request.param == "compiled" and not compiler.available():
-        pytest.skip("there is no C compiler here")
-    kernels.use(request.param)
-    yield request.param
-    kernels.use("torch")
 
 
 @pytest.fixture(scope="session")

@@ -218,7 +218,7 @@ def no_library_yet():
     from stateatlas.kernels import compiled
 
     def forget():
-        compiled.library.cache_clear()
+        compiled.loaded.cache_clear()
         compiler.find.cache_clear()
 
     forget()

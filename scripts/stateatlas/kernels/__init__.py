@@ -28,7 +28,7 @@ def use(backend: str) -> None:
     if backend == "compiled":
         from stateatlas.kernels import compiled
 
-        compiled.library(torch.float32)
+        compiled.loaded(torch.float32)
         _compiled = compiled
 
 

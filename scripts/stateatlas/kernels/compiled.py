@@ -28,7 +28,7 @@ class Tokens(ctypes.Structure):
 
 
 @functools.cache
-def library(dtype: torch.dtype) -> ctypes.CDLL:
+def loaded(dtype: torch.dtype) -> ctypes.CDLL:
     """Return the compiled kernels for `dtype`, from the user's cache if they were built before.
 
     Raises
@@ -101,7 +101,7 @@ def _parallel():
 
 def _run(function: str, rows: int, sizes: tuple[float, ...], tensors: tuple[torch.Tensor, ...]) -> None:
     """Run a C function over all batch rows; tensors of three dimensions are passed as `tokens`."""
-    call = getattr(library(tensors[0].dtype), function)
+    call = getattr(loaded(tensors[0].dtype), function)
     arguments = [(ctypes.c_double if isinstance(s, float) else ctypes.c_long)(s) for s in sizes]
     for t in tensors:
         arguments.append(Tokens(t.data_ptr(), t.stride(1)) if t.ndim == 3 else ctypes.c_void_p(t.data_ptr()))

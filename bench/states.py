@@ -31,7 +31,7 @@ def record(options: argparse.Namespace) -> int:
     import numpy as np
     import torch
 
-    from stateatlas import blocks, compiler, states
+    from stateatlas import blocks, compiler, recording
     from stateatlas.residual import ResidualModel, matched_shape
 
     torch.set_num_threads(1)
@@ -40,7 +40,7 @@ def record(options: argparse.Namespace) -> int:
     model = ResidualModel(matched_shape(options.architecture, options.width, options.layers, 6, 6))
     tokens = np.random.default_rng(0).integers(0, 6, (options.record, options.length))
     with tempfile.TemporaryDirectory() as folder:
-        states.record(model, tokens, Path(folder), "test")
+        recording.record(model, tokens, Path(folder), "test")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
 

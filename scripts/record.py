@@ -5,7 +5,7 @@ from stateatlas.job import job
 with job(snakemake) as run:
     import torch
 
-    from stateatlas import behaviour, states, tables, weights
+    from stateatlas import behaviour, recording, tables, weights
     from stateatlas.seeds import stream
     from stateatlas.sequences import Sequences
 
@@ -18,7 +18,7 @@ with job(snakemake) as run:
     for folder in sorted(path for path in run.input.weights.iterdir() if path.is_dir()):
         model = weights.load(folder).to(run.device)
         for split in ("fit", "test"):
-            states.record(model, sequences.get(split, cfg["train_length"]), run.output.states / folder.name, split)
+            recording.record(model, sequences.get(split, cfg["train_length"]), run.output.states / folder.name, split)
         identity = {"study": "encoding", "task": cfg["task"], "architecture": cfg["architecture"]}
         cell = identity | {"model": folder.name, "seed": cfg["seed"]}
         rows += [cell | row for row in behaviour.measure(model, sequences, cfg["lengths"], cfg["bootstrap"], rng)]

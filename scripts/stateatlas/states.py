@@ -1,41 +1,22 @@
 """States: the stream of a model at every site, on disk as one float32 array per site.
 
-Files are `<model>/<split>.site<k>.npy`, (sequences, length, width), read and written in chunks, so memory does not
-grow with the number of sequences.
+Files are `<model>/<split>.site<k>.npy`, (sequences, length, width). Reading them takes no torch: what only reads
+starts a second sooner.
 """
 
-import contextlib
 from pathlib import Path
 
 import numpy as np
-import torch
-from numpy.lib.format import write_array_header_1_0
-
-from stateatlas.residual import Residual
-
-CHUNK = 256  # sequences
 
 
-@torch.inference_mode()
-def record(model: Residual, tokens: np.ndarray, folder: Path, split: str) -> None:
-    """Write the states of `tokens`, (sequences, length) int64, at every site."""
-    folder.mkdir(parents=True, exist_ok=True)
-    header = {"descr": "<f4", "fortran_order": False, "shape": (*tokens.shape, model.width)}
-    device = next(model.parameters()).device
-    # Written, not mapped: on a full disk a write is an error, a page of a mapped file that finds no place is a crash.
-    with contextlib.ExitStack() as opened:
-        files = [opened.enter_context(open(folder / f"{split}.site{k}.npy", "wb")) for k in range(model.sites)]
-        for file in files:
-            write_array_header_1_0(file, header)
-        for start in range(0, len(tokens), CHUNK):
-            chunk = torch.from_numpy(tokens[start : start + CHUNK]).to(device)
-            for file, stream in zip(files, model.states(chunk), strict=True):
-                file.write(np.ascontiguousarray(stream.cpu().numpy(), dtype="<f4").tobytes())
+def place(folder: Path, split: str, site: int) -> Path:
+    """Return the file of a site."""
+    return folder / f"{split}.site{site}.npy"
 
 
 def load(folder: Path, split: str, site: int) -> np.ndarray:
     """Return the states at a site, memory-mapped, (sequences, length, width) float32."""
-    return np.load(folder / f"{split}.site{site}.npy", mmap_mode="r")
+    return np.load(place(folder, split, site), mmap_mode="r")
 
 
 def sites(folder: Path) -> list[int]:

@@ -62,7 +62,10 @@ def start(line: list[str], toy: Path) -> subprocess.Popen:
     """Start a run in a process group of its own and wait until its job runs."""
     (toy / "job").unlink(missing_ok=True)
     log = (toy / "log").open("w")
+    # A shell starts its background jobs with Ctrl-C ignored, and these tests may be one.
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
     run = subprocess.Popen(line, cwd=toy, stdout=log, stderr=subprocess.STDOUT, process_group=0)
+    signal.signal(signal.SIGINT, heard)
     wait_for(lambda: (toy / "job").exists() or run.poll() is not None)
     assert run.poll() is None, (toy / "log").read_text()
     return run

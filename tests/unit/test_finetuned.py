@@ -9,7 +9,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from stateatlas import adapters, finetuned, pretrained, states, tasks, weights
+from stateatlas import adapters, finetuned, pretrained, recording, states, tasks, weights
 from stateatlas.job import InputError
 from stateatlas.training import Batches, Recipe, Trainer, optimiser
 
@@ -179,7 +179,7 @@ def test_mixed_precision_is_for_training_alone(place, monkeypatch):
 def test_states_are_recorded_like_those_of_formal_models(gpt2, tmp_path):
     model = finetuned.build(gpt2, DYCK, seed=0).eval()
     x = brackets()
-    states.record(model, x.numpy(), tmp_path, "test")
+    recording.record(model, x.numpy(), tmp_path, "test")
     assert states.sites(tmp_path) == [0, 1, 2, 3]
     found = states.load(tmp_path, "test", 3)
     assert found.shape == (*x.shape, model.width) and found.dtype == np.float32

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from stateatlas import ablation, behaviour, probes, refit, states, subspaces
+from stateatlas import ablation, behaviour, probes, recording, refit, states, subspaces
 from stateatlas.residual import ResidualModel, matched_shape
 
 
@@ -102,7 +102,7 @@ def test_edit_is_its_definition_written_out(method):
 
 
 def test_ablation_from_recorded_states_equals_a_whole_edited_forward(model, tokens, tmp_path, monkeypatch):
-    states.record(model, tokens, tmp_path, "test")
+    recording.record(model, tokens, tmp_path, "test")
     labels = np.random.default_rng(1).integers(0, 4, tokens.shape)
     subspace = subspaces.Subspace("random", 0, np.linalg.qr(np.random.default_rng(2).standard_normal((16, 5)))[0])
     for k in states.sites(tmp_path):
@@ -131,8 +131,8 @@ def test_resample_takes_from_another_sequence_and_uses_every_one_once(model, tok
 
 
 def test_recorded_states_are_the_model_s(model, tokens, tmp_path, monkeypatch):
-    monkeypatch.setattr(states, "CHUNK", 7)
-    states.record(model, tokens, tmp_path, "fit")
+    monkeypatch.setattr(recording, "CHUNK", 7)
+    recording.record(model, tokens, tmp_path, "fit")
     with torch.inference_mode():
         expected = model.states(torch.from_numpy(tokens))
     for site, stream in enumerate(expected):

@@ -18,7 +18,7 @@ COMMON = {"__init__", "canonical", "job", "manifest"}
 MODEL = {"blocks", "kernels", "compiler", "residual", "weights", "sequences", "seeds"}
 LANGUAGE = {"adapters", "finetuned", "pretrained", "mamba_ssm_format"}
 PRETRAINING = TRAINING | LANGUAGE | {"mini_job", "minis", "packing", "pretraining", "bigram", "loop"}
-PROBING = {"probing", "probes", "states", "resampling", "residual", "blocks", "seeds", "sequences", "tables"}
+PROBING = {"probing", "probes", "states", "resampling", "seeds", "sequences", "tables"}
 SHOWN = {"reporting", "shown", "names", "tables", "sizes", "figures", "profiles", "experiments", "drops"}
 JUDGING = {"claims", "bounds", "evidence", "verdicts", "selection", "statistics", "tables", "resampling", "seeds"}
 CLOSURES = {
@@ -29,8 +29,8 @@ CLOSURES = {
     "finetune": TRAINING | LANGUAGE,
     "sample": {"tasks", "sequences", "seeds"},
     "train": TRAINING,
-    "record": LANGUAGE | MODEL | {"states", "behaviour", "resampling", "tables"},
-    "base_probe": PROBING | {"behaviour"},
+    "record": LANGUAGE | MODEL | {"recording", "states", "behaviour", "resampling", "tables"},
+    "base_probe": PROBING | {"behaviour", "residual", "blocks"},
     "probe": PROBING,
     "ablate": LANGUAGE
     | MODEL

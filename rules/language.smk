@@ -13,6 +13,8 @@ rule train_tokenizer:
         log_of("train_tokenizer"),
     benchmark:
         benchmark_of("train_tokenizer")
+    # What comes of a mini takes longest: it must not wait until all else is done.
+    priority: 4
     conda:
         "../envs/train.yaml"
     threads: 1
@@ -40,6 +42,7 @@ rule pretrain:
         benchmark_of("pretrain")
     wildcard_constraints:
         model=one_of(experiments.all_minis(SETTINGS)),
+    priority: 4
     conda:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]

@@ -12,6 +12,7 @@ rule corpus:
         log_of("corpus"),
     benchmark:
         benchmark_of("corpus")
+    priority: 4
     wildcard_constraints:
         corpus="|".join(SETTINGS["corpora"]),
     conda:
@@ -93,6 +94,7 @@ rule finetune:
         benchmark_of("finetune")
     wildcard_constraints:
         architecture=one_of(experiments.architectures(SETTINGS, "finetune")),
+    priority: 4
     conda:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]

@@ -5,7 +5,7 @@ An architecture's name says how its recipe differs, `lstm-std1-lr2`; here it is 
 
 import pandas as pd
 
-from stateatlas.sizes import architecture, recipe_changes
+from stateatlas.sizes import recipe_changes, unvaried
 
 METRICS = ("concentration", "centre", "late_rise_margin", "first_readable", "largest_rise_site")
 
@@ -22,10 +22,8 @@ def derive(tables: dict[str, pd.DataFrame], cfg: dict) -> pd.DataFrame:
     rows = runs[runs["metric"].isin(METRICS)].merge(solved, on=["task", "architecture", "seed"])
     changes = rows["architecture"].map(recipe_changes)
     rows = rows.assign(
-        architecture=rows["architecture"].map(lambda name: architecture(name)[0]),
-        form=rows["architecture"].map(lambda name: bool(architecture(name)[1])),
+        architecture=rows["architecture"].map(unvaried),
         embedding_std=[float(change.get("embedding_std", cfg["training"]["embedding_std"])) for change in changes],
         rate=[float(change.get("learning_rate", 1.0)) for change in changes],
     )
-    rows = rows[rows["architecture"].isin(grid["architectures"]) & ~rows["form"]]
-    return rows.drop(columns=["form", "length", "site"])
+    return rows[rows["architecture"].isin(grid["architectures"])].drop(columns=["length", "site"])

@@ -58,6 +58,12 @@ def recipe_changes(name: str) -> dict[str, float]:
     return {CHANGES[match[1]]: float(match[2]) for match in found if match}
 
 
+def unvaried(name: str) -> str:
+    """Return the name without its recipe changes: `mamba-noconv-std1` gives `mamba-noconv`."""
+    module, *suffixes = name.split("-")
+    return "-".join([module, *(suffix for suffix in suffixes if not CHANGE.fullmatch(suffix))])
+
+
 def varied(name: str, embedding_std: float | None, learning_rate: float) -> str:
     """Return the name of an architecture trained with another recipe; None and 1 leave it as it is."""
     std = "" if embedding_std is None else f"-std{embedding_std:g}"

@@ -22,7 +22,8 @@ def draw(tables: dict, settings: dict) -> Figure:
     rows = rows.assign(share=rows["k"] / settings["width"], percent=100 * rows["value"])
     base = shown.base_lines(tables["probes"])
     solved = shown.solved_seeds(tables["profiles"])
-    tasks, models = ordered(settings["tasks"], TASKS), ordered(settings["architectures"], ARCHITECTURES)
+    edited = settings["edited"]
+    tasks, models = ordered(edited["tasks"], TASKS), ordered(edited["architectures"], ARCHITECTURES)
     with style.look():
         figure, panels = style.grid(models, [label(task) for task in tasks], legend=1.1)
         for model in models:

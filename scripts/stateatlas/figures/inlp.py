@@ -24,21 +24,24 @@ def draw(tables: dict, settings: dict) -> Figure:
     best-probe site in the first column, the site of largest damage in the others."""
     found = _measured(tables)
     solved = shown.solved_seeds(tables["profiles"])
-    tasks, models = ordered(settings["tasks"], TASKS), ordered(settings["architectures"], ARCHITECTURES)
+    edited = settings["edited"]
+    tasks, models = ordered(edited["tasks"], TASKS), ordered(edited["architectures"], ARCHITECTURES)
     blocks = range(1, settings["layers"] + 1)
     rows = {(task, model): _row(task, model, solved.get((task, model), [])) for task in tasks for model in models}
     titles = [title for title, *_ in _COLUMNS.values()]
     with style.look():
-        figure, panels = style.grid(list(rows.values()), titles, height=0.56, legend=0.75)
+        figure, panels = style.grid(list(rows.values()), titles, height=0.62, legend=0.75, sharey="col")
         for (task, model), row in rows.items():
             for name, (title, color, marker) in _COLUMNS.items():
                 _panel(panels[row, title], shown.of(found[name], task=task, architecture=model), color, marker)
             last = settings["layers"]
             panels[row, titles[-1]].hlines(_BOUND, last - 0.35, last + 0.35, color=style.BLACK, linewidth=0.8)
             panels[row, titles[0]].set_ylabel(row, fontsize=7, rotation=0, ha="right", va="center")
-        for ax in list(panels.values())[:1]:  # the others share its axes
+        lowest = found["excess"]["percent"].min()
+        for ax, title in zip(list(panels.values())[:3], titles, strict=True):  # the others share their axes
             ax.set_xticks(blocks, [site_label(site) for site in blocks])
-            ax.set(xlim=(0.6, settings["layers"] + 0.4), ylim=(-12, 140), yticks=[0, 50, 100])
+            bottom = min(-12, lowest - 8) if title == titles[-1] and len(found["excess"]) else -12
+            ax.set(xlim=(0.6, settings["layers"] + 0.4), ylim=(bottom, 140), yticks=[0, 50, 100])
         style.legend_below(figure, _handles(), 2, xlabel="site of the probe or edit (output of that block)")
     return figure
 

@@ -25,7 +25,8 @@ def draw(tables: dict, settings: dict) -> Figure:
     for column in ("value", "low", "high"):
         rows = rows.assign(**{column: rows[column].clip(*_LIMITS)})
     solved = shown.solved_seeds(tables["profiles"])
-    tasks, models = ordered(settings["tasks"], TASKS), ordered(settings["architectures"], ARCHITECTURES)
+    edited = settings["edited"]
+    tasks, models = ordered(edited["tasks"], TASKS), ordered(edited["architectures"], ARCHITECTURES)
     sites = range(settings["layers"] + 1)
     with style.look():
         figure, panels = style.grid(models, [label(task) for task in tasks], legend=0.9)

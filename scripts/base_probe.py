@@ -4,7 +4,7 @@ from stateatlas.job import job
 
 with job(snakemake) as run:
     from stateatlas import probing, tables
-    from stateatlas.behaviour import balanced_accuracy
+    from stateatlas.balance import balanced_accuracy
     from stateatlas.resampling import with_halves
     from stateatlas.seeds import stream
     from stateatlas.sequences import Sequences

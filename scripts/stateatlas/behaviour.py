@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from stateatlas.balance import balanced_accuracy
 from stateatlas.resampling import bootstrap
 from stateatlas.residual import ResidualModel
 from stateatlas.sequences import Sequences
@@ -27,16 +28,6 @@ def solved_prefix(right: np.ndarray) -> int:
     """Return the length of the longest prefix with every position at 95 % or more; right (n, length) bool."""
     solved = right.mean(axis=0) >= SOLVED_POSITION
     return len(solved) if solved.all() else int(np.argmin(solved))
-
-
-def balanced_accuracy(right: np.ndarray, labels: np.ndarray) -> float:
-    """Return the mean over classes of the share of their tokens that are right; classes without tokens do not count.
-
-    right: bool, labels: int, of one shape. The definition of scikit-learn's `balanced_accuracy_score`.
-    """
-    total = np.bincount(labels.ravel())
-    hits = np.bincount(labels.ravel(), weights=right.ravel())
-    return float(np.mean(hits[total > 0] / total[total > 0]))
 
 
 def measure(

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 
 from stateatlas import sequences, tasks
-from stateatlas.behaviour import balanced_accuracy
+from stateatlas.balance import balanced_accuracy
 from stateatlas.code_depth import KINDS, at_ends, depths, tokens
 from stateatlas.corpora import SPLITS, file
 from stateatlas.job import InputError

@@ -29,8 +29,8 @@ CLOSURES = {
     "finetune": TRAINING | LANGUAGE,
     "sample": {"tasks", "sequences", "seeds"},
     "train": TRAINING,
-    "record": LANGUAGE | MODEL | {"recording", "states", "behaviour", "resampling", "tables"},
-    "base_probe": PROBING | {"behaviour", "residual", "blocks"},
+    "record": LANGUAGE | MODEL | {"recording", "states", "behaviour", "balance", "resampling", "tables"},
+    "base_probe": PROBING | {"balance"},
     "probe": PROBING,
     "ablate": LANGUAGE
     | MODEL
@@ -50,7 +50,9 @@ CLOSURES = {
 def base(root) -> dict:
     config = settings.read(root / "config.yaml") | {"scale": "smoke", "seeds": 2, "backend": "torch"}
     language = {"cells": {"mini-mamba": ["parity"], "mamba-130m": ["parity"]}, "seeds": 1}
+    edited = {"tasks": ["parity", "dyck"], "architectures": ["mamba"]}
     chosen = {"tasks": ["parity", "s3"], "architectures": ["transformer", "mamba"], "language": language}
+    chosen |= {"edited": edited}
     return settings.resolve(config) | chosen
 
 

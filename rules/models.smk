@@ -12,9 +12,9 @@ rule corpus:
         log_of("corpus"),
     benchmark:
         benchmark_of("corpus")
-    priority: 4
     wildcard_constraints:
         corpus="|".join(SETTINGS["corpora"]),
+    priority: 4
     conda:
         "../envs/analysis.yaml"
     threads: 1

@@ -48,16 +48,19 @@ def save(path: Path, documents: dict[str, Sequence[np.ndarray]]) -> None:
     save_file(arrays, path)
 
 
-def segments(documents: Sequence[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
-    """Cut documents into segments of 24 to 160 tokens (uniform) and return them in random order.
+def cut(document: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    """Cut a document into segments of 24 to 160 tokens (uniform).
 
-    What remains of a document after the last cut is a segment too where it has 24 tokens, else it is left out.
+    What remains after the last cut is a segment too where it has 24 tokens, else it is left out.
     """
-    found = []
-    for document in documents:
-        lengths = rng.integers(SHORTEST, LONGEST + 1, size=len(document) // SHORTEST + 1)
-        ends = np.cumsum(lengths)
-        found += [part for part in np.split(document, ends[ends < len(document)]) if len(part) >= SHORTEST]
+    lengths = rng.integers(SHORTEST, LONGEST + 1, size=len(document) // SHORTEST + 1)
+    ends = np.cumsum(lengths)
+    return [part for part in np.split(document, ends[ends < len(document)]) if len(part) >= SHORTEST]
+
+
+def segments(documents: Sequence[np.ndarray], rng: np.random.Generator) -> list[np.ndarray]:
+    """Return the segments of all documents in random order."""
+    found = [part for document in documents for part in cut(document, rng)]
     return [found[i] for i in rng.permutation(len(found))]
 
 
@@ -69,15 +72,25 @@ def windows(documents: Sequence[np.ndarray], length: int, rng: np.random.Generat
     InputError
         If the documents do not fill one window.
     """
-    bos = np.array([BOS], np.uint16)
-    pieces = [piece for segment in segments(documents, rng) for piece in (bos, segment)]
-    packed = np.concatenate(pieces) if pieces else bos
-    if len(packed) < length:
+    found = pack(segments(documents, rng), length)
+    if not len(found):
         raise InputError(
-            f"the documents give {len(packed)} tokens, a window needs {length}: "
+            f"the documents do not fill one window of {length} tokens: "
             "add text to the corpora or shorten the windows in config.yaml"
         )
-    return packed[: len(packed) // length * length].reshape(-1, length)
+    return found
+
+
+def pack(parts: Sequence[np.ndarray], length: int) -> np.ndarray:
+    """Return segments in their order, `<bos>` before each, as windows; the unfilled last is left out.
+
+    Segments may have columns beside the ids, (tokens, columns): then windows, (windows, length, columns), have them
+    too, 0 at `<bos>`.
+    """
+    columns = parts[0].shape[1:] if parts else ()
+    bos = np.full((1, *columns), BOS, np.uint16)
+    packed = np.concatenate([bos[:0], *(piece for part in parts for piece in (bos, part))])
+    return packed[: len(packed) // length * length].reshape(-1, length, *columns)
 
 
 def passes(documents: Sequence[np.ndarray], length: int, root: int, names: tuple) -> Iterator[np.ndarray]:

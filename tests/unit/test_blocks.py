@@ -159,8 +159,9 @@ def test_mixers_in_float64_are_the_literal_recurrence(backend, monkeypatch, arch
 
     found = value_and_gradients()
     module = sys.modules[f"stateatlas.blocks.{architecture}"]
-    for name in ("conv_silu", "selective_scan" if architecture == "mamba" else "ssd"):
-        monkeypatch.setattr(module, name, getattr(recurrences, name))
+    scan = "selective_scan" if architecture == "mamba" else "ssd"
+    monkeypatch.setattr(module, scan, getattr(recurrences, scan))
+    monkeypatch.setattr(sys.modules["stateatlas.blocks.convolution"], "conv_silu", recurrences.conv_silu)
     monkeypatch.setattr(sys.modules["stateatlas.blocks.norm"], "rms_norm", recurrences.rms_norm)
     for own, expected in zip(found, value_and_gradients(), strict=True):
         assert_same(own, expected, 1e-10)

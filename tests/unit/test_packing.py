@@ -93,7 +93,7 @@ def test_batches_are_named_and_go_on_past_one_pass():
 
 
 def test_too_little_text_is_refused():
-    with pytest.raises(InputError, match="a window needs 128: add text"):
+    with pytest.raises(InputError, match="do not fill one window of 128 tokens: add text"):
         windows([np.ones(40, np.uint16)], 128, rng())
     with pytest.raises(InputError, match="a batch needs 100: add text"):
         next(batches(documents(1), 100, 64, 0, ("t",)))

@@ -28,6 +28,7 @@ def mask(hub: nn.Module, stream: torch.Tensor) -> torch.Tensor | None:
     )
 
 
-def rotations(embedding: nn.Module, stream: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return cosines and sines of the rotary positions 0 to length - 1, (1, length, rotated) each."""
-    return embedding(stream, position_ids=torch.arange(stream.shape[1], device=stream.device)[None])
+def rotations(embedding: nn.Module, stream: torch.Tensor, start: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return cosines and sines of the rotary positions from `start` on, (1, length, rotated) each."""
+    positions = torch.arange(start, start + stream.shape[1], device=stream.device)
+    return embedding(stream, position_ids=positions[None])

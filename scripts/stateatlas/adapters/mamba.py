@@ -27,8 +27,12 @@ class Model(Adapter):
         return self.hub.backbone.embeddings(tokens)
 
     def block(self, index: int, stream: torch.Tensor) -> torch.Tensor:
-        block = self.blocks[index]
-        return stream + mix(block.mixer, rms_norm(stream, block.norm.weight, block.norm.variance_epsilon))
+        return stream + mix(self.blocks[index].mixer, self.normed(index, stream))
+
+    def normed(self, index: int, stream: torch.Tensor) -> torch.Tensor:
+        """Return the stream as the mixer of a block reads it."""
+        norm = self.blocks[index].norm
+        return rms_norm(stream, norm.weight, norm.variance_epsilon)
 
     def norm(self, stream: torch.Tensor) -> torch.Tensor:
         norm = self.hub.backbone.norm_f

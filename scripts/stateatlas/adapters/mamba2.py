@@ -27,9 +27,18 @@ class Model(Adapter):
         return self.hub.backbone.embeddings(tokens)
 
     def block(self, index: int, stream: torch.Tensor) -> torch.Tensor:
-        norm, mixer, config = self.blocks[index].norm, self.blocks[index].mixer, self.hub.config
-        normed = rms_norm(stream, norm.weight, norm.variance_epsilon)
-        return stream + mix(mixer, normed, config.layer_norm_epsilon, config.n_groups, config.time_step_limit)
+        return stream + mix(self.blocks[index].mixer, self.normed(index, stream), *self.options)
+
+    def normed(self, index: int, stream: torch.Tensor) -> torch.Tensor:
+        """Return the stream as the mixer of a block reads it."""
+        norm = self.blocks[index].norm
+        return rms_norm(stream, norm.weight, norm.variance_epsilon)
+
+    @property
+    def options(self) -> tuple:
+        """What `mix` cannot read off a mixer: the norm's epsilon, the groups and the limits of Δ."""
+        config = self.hub.config
+        return config.layer_norm_epsilon, config.n_groups, config.time_step_limit
 
     def norm(self, stream: torch.Tensor) -> torch.Tensor:
         norm = self.hub.backbone.norm_f

@@ -5,9 +5,10 @@ import math
 import torch
 from torch import nn
 
+from stateatlas.blocks.convolution import convolved, tail_of
 from stateatlas.blocks.norm import RMSNorm
-from stateatlas.blocks.step import inverse_softplus, log_uniform_step
-from stateatlas.kernels import conv_silu, selective_scan, use
+from stateatlas.blocks.state_space import Inputs, Memory, final_state, inverse_softplus, log_uniform_step, recalled
+from stateatlas.kernels import selective_scan, use
 
 
 class Mixer(nn.Module):
@@ -47,9 +48,34 @@ def mix(mixer: nn.Module, x: torch.Tensor) -> torch.Tensor:
     `mixer` holds the parameters, under the names that ours and `MambaMixer` of `transformers` share; all sizes are
     read off them. The convolution and the two projections of the stream may have biases or not.
     """
-    u, gate = mixer.in_proj(x).chunk(2, dim=-1)  # (batch, length, inner) each
-    u = nn.functional.silu(u) if mixer.conv1d is None else conv_silu(u, mixer.conv1d.weight, mixer.conv1d.bias)
+    return mixer.out_proj(scan(mixer, project(mixer, x)))
+
+
+def project(mixer: nn.Module, x: torch.Tensor, tail: torch.Tensor | None = None) -> Inputs:
+    """Return what the recurrence reads, given the stream after the norm; `tail` comes from an earlier `remember`."""
+    raw, gate = mixer.in_proj(x).chunk(2, dim=-1)  # (batch, length, inner) each
+    u = convolved(mixer.conv1d, raw, tail)
     rank, states = mixer.dt_proj.in_features, mixer.A_log.shape[1]
     dt, b, c = mixer.x_proj(u).split([rank, states, states], dim=-1)
-    delta = nn.functional.softplus(mixer.dt_proj(dt))  # (batch, length, inner)
-    return mixer.out_proj(selective_scan(u, delta, -torch.exp(mixer.A_log), b, c, mixer.D, gate))
+    return Inputs(raw, u, mixer.dt_proj(dt), b, c, gate)
+
+
+def scan(mixer: nn.Module, inputs: Inputs) -> torch.Tensor:
+    """Return the output of every channel, (batch, length, inner), as the output projection reads it."""
+    u, delta, b, c, gate = inputs.u, nn.functional.softplus(inputs.step), inputs.b, inputs.c, inputs.gate
+    return selective_scan(u, delta, -torch.exp(mixer.A_log), b, c, mixer.D, gate)
+
+
+def remember(mixer: nn.Module, x: torch.Tensor) -> Memory:
+    """Return what the mixer knows after x."""
+    inputs = project(mixer, x)
+    delta = nn.functional.softplus(inputs.step)
+    return Memory(tail_of(mixer.conv1d, inputs.raw), final_state(inputs.u, delta, -torch.exp(mixer.A_log), inputs.b))
+
+
+def advance(mixer: nn.Module, x: torch.Tensor, memory: Memory) -> torch.Tensor:
+    """Return what `mix` returns for tokens that come after those of `memory`."""
+    inputs = project(mixer, x, memory.tail)
+    delta, a = nn.functional.softplus(inputs.step), -torch.exp(mixer.A_log)
+    before = recalled(memory.state, delta, a, inputs.c) * nn.functional.silu(inputs.gate)
+    return mixer.out_proj(scan(mixer, inputs) + before)

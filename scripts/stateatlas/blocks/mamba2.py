@@ -5,9 +5,10 @@ import math
 import torch
 from torch import nn
 
+from stateatlas.blocks.convolution import convolved, tail_of
 from stateatlas.blocks.norm import RMSNorm
-from stateatlas.blocks.step import inverse_softplus, log_uniform_step
-from stateatlas.kernels import conv_silu, rms_norm, ssd, use
+from stateatlas.blocks.state_space import Inputs, Memory, final_state, inverse_softplus, log_uniform_step, recalled
+from stateatlas.kernels import rms_norm, ssd, use
 
 
 class Mixer(nn.Module):
@@ -46,14 +47,68 @@ def mix(
     are read off them. The heads of a group share B and C, and every group has a norm of its own, with `eps`. `limits`
     are the smallest and the largest Δ. The convolution and the two projections of the stream may have biases or not.
     """
-    inner, convolved, heads = mixer.out_proj.in_features, mixer.conv1d.in_channels, len(mixer.A_log)
-    gate, xbc, dt = mixer.in_proj(x).split([inner, convolved, heads], dim=-1)
-    xbc = conv_silu(xbc, mixer.conv1d.weight, mixer.conv1d.bias)
-    states = (convolved - inner) // 2  # of all groups
-    u, b, c = xbc.split([inner, states, states], dim=-1)
-    delta = nn.functional.softplus(dt + mixer.dt_bias).clamp(*limits)  # (batch, length, heads)
+    return mixer.out_proj(scan(mixer, project(mixer, x), eps, groups, limits))
+
+
+def project(mixer: nn.Module, x: torch.Tensor, tail: torch.Tensor | None = None) -> Inputs:
+    """Return what the recurrence reads, given the stream after the norm; `tail` comes from an earlier `remember`."""
+    inner, channels, heads = mixer.out_proj.in_features, mixer.conv1d.in_channels, len(mixer.A_log)
+    gate, raw, dt = mixer.in_proj(x).split([inner, channels, heads], dim=-1)
+    states = (channels - inner) // 2  # of all groups
+    u, b, c = convolved(mixer.conv1d, raw, tail).split([inner, states, states], dim=-1)
+    return Inputs(raw, u, dt + mixer.dt_bias, b, c, gate)
+
+
+def scan(
+    mixer: nn.Module,
+    inputs: Inputs,
+    eps: float,
+    groups: int = 1,
+    limits: tuple[float, float] = (0.0, math.inf),
+    state: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Return the output of every channel after the gated norm, (batch, length, inner), as the output projection reads
+    it; `state` is that of earlier tokens."""
+    inner, heads = inputs.u.shape[-1], inputs.step.shape[-1]
+    delta = nn.functional.softplus(inputs.step).clamp(*limits)  # (batch, length, heads)
     a, skip = -torch.exp(mixer.A_log), mixer.D.repeat_interleave(inner // heads)
     # Everything that a group needs lies side by side.
-    parts = [t.chunk(groups, dim=-1) for t in (u, delta, a, b, c, skip, gate, mixer.norm.weight)]
-    outputs = [rms_norm(ssd(*inputs), weight, eps) for *inputs, weight in zip(*parts, strict=True)]
-    return mixer.out_proj(torch.cat(outputs, dim=-1))
+    parts = (inputs.u, delta, a, inputs.b, inputs.c, skip, inputs.gate)
+    outputs = [ssd(*part) for part in zip(*(t.chunk(groups, dim=-1) for t in parts), strict=True)]
+    if state is not None:
+        shares = (state.chunk(groups, dim=1), *(t.chunk(groups, dim=-1) for t in (delta, a, inputs.c, inputs.gate)))
+        outputs = [
+            output + recalled(h, *_by_channel(d, a, h.shape[1]), c) * nn.functional.silu(gate)
+            for output, h, d, a, c, gate in zip(outputs, *shares, strict=True)
+        ]
+    weights = mixer.norm.weight.chunk(groups)
+    return torch.cat([rms_norm(y, weight, eps) for y, weight in zip(outputs, weights, strict=True)], dim=-1)
+
+
+def remember(
+    mixer: nn.Module, x: torch.Tensor, groups: int = 1, limits: tuple[float, float] = (0.0, math.inf)
+) -> Memory:
+    """Return what the mixer knows after x."""
+    inputs = project(mixer, x)
+    delta = nn.functional.softplus(inputs.step).clamp(*limits)
+    shares = (t.chunk(groups, dim=-1) for t in (inputs.u, delta, -torch.exp(mixer.A_log), inputs.b))
+    states = [final_state(u, *_by_channel(d, a, u.shape[2]), b) for u, d, a, b in zip(*shares, strict=True)]
+    return Memory(tail_of(mixer.conv1d, inputs.raw), torch.cat(states, dim=1))
+
+
+def advance(
+    mixer: nn.Module,
+    x: torch.Tensor,
+    memory: Memory,
+    eps: float,
+    groups: int = 1,
+    limits: tuple[float, float] = (0.0, math.inf),
+) -> torch.Tensor:
+    """Return what `mix` returns for tokens that come after those of `memory`."""
+    return mixer.out_proj(scan(mixer, project(mixer, x, memory.tail), eps, groups, limits, memory.state))
+
+
+def _by_channel(delta: torch.Tensor, a: torch.Tensor, inner: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return Δ, (batch, length, inner), and A, (inner, 1), of every channel, given those of the heads."""
+    size = inner // len(a)
+    return delta.repeat_interleave(size, dim=-1), a.repeat_interleave(size)[:, None]

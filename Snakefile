@@ -11,6 +11,7 @@ include: "rules/common.smk"
 include: "rules/models.smk"
 include: "rules/language.smk"
 include: "rules/measurements.smk"
+include: "rules/units.smk"
 include: "rules/claims.smk"
 include: "rules/figures.smk"
 
@@ -80,3 +81,11 @@ rule encoding:
         rules.tables.input,
         rules.verdicts.input,
         rules.figures.input,
+
+
+if "sink" in SETTINGS["studies"]:
+
+    rule sink:
+        input:
+            every("find_sets", "manifest.json"),
+            every("intervene", "manifest.json"),

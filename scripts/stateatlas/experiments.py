@@ -47,7 +47,13 @@ def architectures(s: Settings, rule: str = "record") -> list[str]:
 def language_models(s: Settings) -> list[str]:
     """Every language model that some experiment needs."""
     chosen = s["language"]["cells"] if "language" in s["extras"] else {}
-    return [name for name, tasks in chosen.items() if tasks]
+    tuned = [name for name, tasks in chosen.items() if tasks]
+    return list(dict.fromkeys([*tuned, *(name for name, _ in units(s))]))
+
+
+def units(s: Settings) -> list[tuple[str, str]]:
+    """Every (language model, corpus) of study C."""
+    return list(itertools.product(s["sink"]["models"], s["sink"]["corpora"])) if "sink" in s["studies"] else []
 
 
 def minis(s: Settings) -> list[str]:

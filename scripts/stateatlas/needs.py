@@ -103,6 +103,28 @@ def fetch(s: Settings, w: Wildcards) -> dict:
     return {"place": chosen["place"], "revision": chosen.get("revision"), "files": found}
 
 
+def observe(s: Settings, w: Wildcards) -> dict:
+    """What the units of a language model are observed with."""
+    chosen = {key: s["sink"][key] for key in ("observed", "groups", "context")}
+    return chosen | {"family": s["language_models"][w["model"]]["family"]} | keys("root_seed")(s, w)
+
+
+def find_sets(s: Settings, w: Wildcards) -> dict:
+    families = {name: s["language_models"][name]["family"] for name in s["sink"]["models"]}
+    return {"models": families} | keys("root_seed", "bootstrap")(s, w)
+
+
+def intervene(s: Settings, w: Wildcards) -> dict:
+    chosen = {key: s["sink"][key] for key in ("boundaries", "controlled", "windows", "context", "draws")}
+    return chosen | {"family": s["language_models"][w["model"]]["family"]} | keys("root_seed", "bootstrap")(s, w)
+
+
+def units(s: Settings, w: Wildcards) -> list[str]:
+    """The modules of a family's units."""
+    family = s["language_models"][w["model"]]["family"]
+    return [f"adapters/{family}.py", f"units/{family}.py"]
+
+
 def code(s: Settings, w: Wildcards) -> list[str]:
     """The modules of a cell's model that are loaded by name."""
     made_of = backbone(s, w)

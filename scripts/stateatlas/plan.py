@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stateatlas.canonical import PACKAGE, ROOT, canonical, closure, code_hash, env_hash, sha256, sha256_file
-from stateatlas.rulebook import DERIVED, FIGURES, RULES, TABLES, Settings, Wildcards, figure_tables, table_job
+from stateatlas.rulebook import RULES
+from stateatlas.upstream import DERIVED, FIGURES, TABLES, Settings, Wildcards, figure_tables, table_job
 
 __all__ = ["DERIVED", "FIGURES", "RULES", "TABLES", "Plan", "figure_tables", "parse", "table_job"]
 

@@ -28,6 +28,10 @@ def problems(settings: dict) -> Iterator[Problem]:
             yield from _language(settings, files[0])
         else:
             yield from _names(settings, experiment, *files)
+    if "encoding" not in settings["studies"]:
+        yield ["studies"], "encoding must be one of them: add it (`./reproduce sink` makes what study C measures alone)"
+    if "sink" in settings["studies"]:
+        yield from _sink(settings)
     for task in experiments.tasks(settings):
         yield from _lengths(settings, task, files)
         yield from _sequences(settings, task, files[0])
@@ -73,6 +77,21 @@ def _all_tasks(files: dict[str, Path]) -> list[str]:
     return [name for task, targets in others.items() for name in (task, *(f"{task}-{target}" for target in targets))]
 
 
+def _sink(settings: dict) -> Iterator[Problem]:
+    chosen, models, units = settings["sink"], settings["language_models"], list(modules("units", "observe"))
+    for i, name in enumerate(chosen["models"]):
+        if name not in models:
+            yield ["sink", "models", i], f"there is no language model {name}: {nearest(name, list(models))}"
+        yield from _brought(name, models[name])
+        if (family := models[name]["family"]) not in units:
+            yield ["sink", "models", i], f"there are no units of {family}: choose a model of {', '.join(units)}"
+    for i, name in enumerate(chosen["corpora"]):
+        if name not in settings["corpora"]:
+            yield ["sink", "corpora", i], f"there is no corpus {name}: {nearest(name, list(settings['corpora']))}"
+    if chosen["observed"] < chosen["groups"]:
+        yield ["sink", "observed"], "there must be a window for every one of sink.groups: raise it"
+
+
 def _language(settings: dict, tasks: dict[str, Path]) -> Iterator[Problem]:
     models, known = settings["language_models"], _all_tasks(tasks)
     for name, chosen in settings["language"]["cells"].items():
@@ -82,14 +101,18 @@ def _language(settings: dict, tasks: dict[str, Path]) -> Iterator[Problem]:
         for task in chosen:
             if task not in known:
                 yield place, f"there is no task {task}: {nearest(task, known)}"
-        model = models[name]
-        if ("mini" in model) == ("place" in model):
-            yield ["language_models", name], "it needs either mini, to be trained here, or place, to be fetched"
-        if "place" in model and "revision" not in model and not Path(model["place"]).is_dir():
-            yield ["language_models", name, "place"], "no such directory; a hub id needs a revision, its commit"
+        yield from _brought(name, models[name])
     for name in settings["pretraining_corpora"]:
         if name not in settings["corpora"]:
             yield ["pretraining_corpora"], f"there is no corpus {name}: {nearest(name, list(settings['corpora']))}"
+
+
+def _brought(name: str, model: dict) -> Iterator[Problem]:
+    """Check where a language model comes from."""
+    if ("mini" in model) == ("place" in model):
+        yield ["language_models", name], "it needs either mini, to be trained here, or place, to be fetched"
+    if "place" in model and "revision" not in model and not Path(model["place"]).is_dir():
+        yield ["language_models", name, "place"], "no such directory; a hub id needs a revision, its commit"
 
 
 def _per_task(settings: dict, tasks: list[str], known: list[str]) -> Iterator[Problem]:

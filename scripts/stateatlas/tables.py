@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _WHOLE = ("seed", "step", "length", "site", "k", "draw", "n", "atom")
-_REAL = ("embedding_std", "rate", "value", "low", "high")
+_REAL = ("embedding_std", "rate", "tau", "value", "low", "high")
 _NUMBERS = dict.fromkeys(_WHOLE, "int64") | dict.fromkeys(_REAL, "float64")
+_UNITS = ["study", "architecture", "family", "model", "seed", "corpus"]
+_EFFECT = ["study", "architecture", "family", "seed", "corpus", "class"]
 _CELL = ["study", "task", "architecture", "model", "seed"]
 
 SCHEMAS = {
@@ -25,6 +27,11 @@ SCHEMAS = {
                 "low", "high"],
     "drops": [*_CELL, "family", "length", "site", "metric", "value", "n", "low", "high"],
     "minis": ["model", "step", "metric", "value", "n"],
+    "sets": [*_UNITS, "class", "metric", "value", "n", "low", "high"],
+    "writes": [*_UNITS, "class", "metric", "value", "n", "low", "high"],
+    "thresholds": [*_UNITS, "form", "tau", "metric", "value", "n"],
+    "interventions": [*_EFFECT, "intervention", "span", "metric", "value", "n", "low", "high"],
+    "cells": [*_EFFECT, "intervention", "span", "set", "draw", "status", "metric", "value", "n"],
     "profiles": [*_CELL, "length", "site", "metric", "value"],
     "recipes": [*_CELL, "embedding_std", "rate", "metric", "value"],
     "claims": ["claim", "study", "atom", "cell", "metric", "bound", "value", "low", "high", "n", "verdict", "reason"],

@@ -38,7 +38,7 @@ def ran(root, tmp_path_factory) -> Project:
 
 
 def table(project: Project, name: str) -> pd.DataFrame:
-    return pd.read_parquet(project.work / f"results/smoke/encoding/tables/{name}/table.parquet")
+    return pd.read_parquet(project.work / f"results/smoke/tables/{name}/table.parquet")
 
 
 def test_both_are_tuned_measured_and_shown(ran):

@@ -11,7 +11,7 @@ from workflow import Project
 
 from stateatlas import plan
 
-RULES = ("rules/models.smk", "rules/language.smk", "rules/measurements.smk", "rules/claims.smk", "rules/figures.smk")
+RULES = [f"rules/{name}.smk" for name in ("models", "language", "units", "measurements", "claims", "figures")]
 STUDIES = ("encoding",)
 STAGES = ("all", "sequences", "models", "measurements", "tables", "verdicts", "figures")
 

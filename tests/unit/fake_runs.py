@@ -1,7 +1,7 @@
 """A made-up laptop run with all that stands beside the paper's own cells."""
 
 import pandas as pd
-from fake_tables import COLUMNS, MADE, FakeRun, fake_settings
+from fake_tables import COLUMNS, FakeRun, fake_settings
 
 from stateatlas import recipes
 
@@ -40,7 +40,7 @@ def whole_run(**more) -> dict[str, pd.DataFrame]:
     runs[-1].seeds = range(3, 6)  # the first three are the paper's own cells
     parts = [run.tables() for run in runs]
     tables = {}
-    for name in MADE:
+    for name in parts[0]:
         filled = [part[name] for part in parts if len(part[name])]  # empty ones have no types
         tables[name] = pd.concat(filled, ignore_index=True) if filled else parts[0][name]
     return tables | {"recipes": recipes.derive(tables, settings)[COLUMNS["recipes"]]}

@@ -2,6 +2,7 @@
 plausible."""
 
 import fake_edits
+import fake_units
 import numpy as np
 import pandas as pd
 
@@ -33,7 +34,9 @@ class FakeRun:
         tasks=TASKS,
         architectures=ARCHITECTURES,
         unsolved=(("s3", "mamba", 2), ("s3", "transformer", 1)),
+        sink=False,
     ):
+        self.sink = sink
         self.random = np.random.default_rng(7)
         self.seeds, self.tasks, self.architectures, self.unsolved = range(seeds), tasks, architectures, set(unsolved)
         self.lengths = [int(length * factor) for factor in (1, 1.5, 2, 2.5, 3)]
@@ -45,25 +48,16 @@ class FakeRun:
             for target in ("state", "stack_top") if task == "dyck" else ("state",):
                 for length in self.lengths:
                     values = (self.base(task, length), 512, np.nan, np.nan)
-                    self.add(
-                        "probes",
-                        task,
-                        "-",
-                        "-",
-                        -1,
-                        length,
-                        -1,
-                        target,
-                        "position_token",
-                        "both",
-                        "accuracy",
-                        *values,
-                    )
+                    here = (task, "-", "-", -1, length, -1, target, "position_token", "both", "accuracy")
+                    self.add("probes", *here, *values)
             for architecture in self.architectures:
                 for seed in self.seeds:
                     self.cell(task, architecture, seed)
                 self.mean_profile(task, architecture)
-        tables = {name: pd.DataFrame(rows, columns=COLUMNS[name]) for name, rows in self.rows.items()}
+        for table, values in fake_units.rows(self.random) if self.sink else ():
+            self.rows[table].append(("sink", *values))
+        kept = {name: rows for name, rows in self.rows.items() if self.sink or name not in fake_units.TABLES}
+        tables = {name: pd.DataFrame(rows, columns=COLUMNS[name]) for name, rows in kept.items()}
         return tables | {"recipes": pd.DataFrame(columns=COLUMNS["recipes"])}
 
     def states(self, task):
@@ -93,9 +87,8 @@ class FakeRun:
         for model in ("trained", "untrained") + (("capped",) if seed == 0 else ()):
             who = (task, architecture, model, seed)
             for length in self.lengths:
-                value = (
-                    self.base(task, length) if model == "untrained" else self.accuracy(task, architecture, seed, length)
-                )
+                value = self.accuracy(task, architecture, seed, length)
+                value = self.base(task, length) if model == "untrained" else value
                 self.add("behaviour", *who, length, "accuracy", value, 4000, value - 0.004, value + 0.004)
                 self.add("behaviour", *who, length, "solved_prefix", length * value, 256, np.nan, np.nan)
             self.probes(who)
@@ -292,6 +285,7 @@ def fake_settings(**more) -> dict:
             "learning_rate": [],
         },
         "training": {"embedding_std": 0.1},
-        "language_models": {"mini-mamba": {"family": "mamba"}},
+        "language_models": {name: {"family": family} for name, family in fake_units.MODELS.items()},
+        "sink": {"models": list(fake_units.MODELS), "corpora": list(fake_units.CORPORA)},
     }
     return {**known, "train_length": dict.fromkeys(TASKS, 16), "reference": {}, "published": {}, **more}

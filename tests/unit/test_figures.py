@@ -80,7 +80,7 @@ def test_every_figure_names_known_tables_and_has_a_caption(name):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_same_tables_same_bytes(name, tmp_path):
-    tables = FakeRun(seeds=2, tasks=("parity", "dyck"), architectures=("mamba",), unsolved=()).tables()
+    tables = FakeRun(seeds=2, tasks=("parity", "dyck"), architectures=("mamba",), unsolved=(), sink=True).tables()
     settings = fake_settings(tasks=["parity", "dyck"], architectures=["mamba"])
     for copy in ("first", "second"):
         figure = drawn(name, tables, settings)
@@ -105,14 +105,16 @@ def test_other_kinds_of_file_are_refused(tables, tmp_path):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_run_of_one_cell_and_one_seed_is_drawn(name, tmp_path):
-    run = FakeRun(length=12, seeds=1, tasks=("parity",), architectures=("lstm",), unsolved=())
+    run = FakeRun(length=12, seeds=1, tasks=("parity",), architectures=("lstm",), unsolved=(), sink=True)
     settings = fake_settings(tasks=["parity"], architectures=["lstm"], seeds=1)
     style.save(drawn(name, run.tables(), settings), tmp_path / "figure.png")
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_missing_cells_and_unknown_names_are_drawn(name, tmp_path):
-    run = FakeRun(length=12, seeds=2, tasks=("parity", "queue"), architectures=("mamba-stock", "rwkv"), unsolved=())
+    run = FakeRun(
+        length=12, seeds=2, tasks=("parity", "queue"), architectures=("mamba-stock", "rwkv"), unsolved=(), sink=True
+    )
     run.base = lambda task, length: 0.5
     run.is_solved = lambda task, architecture, seed: task == "parity"
     run.shape = lambda task, architecture, seed: np.array([0, 0.2, 0.4, 0.6, 1.0])
@@ -122,7 +124,7 @@ def test_missing_cells_and_unknown_names_are_drawn(name, tmp_path):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_empty_tables_are_drawn(name, tables, tmp_path):
-    empty = {table: frame.iloc[:0] for table, frame in tables.items()}
+    empty = {table: frame.iloc[:0] for table, frame in (FakeRun(sink=True).tables() | tables).items()}
     style.save(drawn(name, empty, fake_settings(architectures=["gru"])), tmp_path / "figure.png")
 
 
@@ -283,3 +285,16 @@ def test_the_look_leaves_matplotlib_as_it_was():
     with style.look():
         assert mpl.rcParams["svg.hashsalt"] == "state-atlas"
     assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("name", ["interventions", "surfaces", "sets", "writes"])
+def test_units_of_language_models_are_drawn(name, tmp_path):
+    figure = drawn(name, FakeRun(sink=True).tables(), fake_settings())
+    assert len(figure.axes) == (3 if name == "writes" else 6)
+    assert all(dots(ax) or ax.lines or ax.patches for ax in figure.axes)
+    style.save(figure, tmp_path / "figure.png")
+
+
+def test_an_intervention_that_has_no_meaning_has_no_mark():
+    figure = drawn("surfaces", FakeRun(sink=True).tables(), fake_settings())
+    assert (dots(figure.axes[0]), dots(figure.axes[2])) == (2 * 7, 2 * 3)  # Mamba, attention

@@ -19,7 +19,24 @@ MODEL = {"blocks", "kernels", "compiler", "residual", "weights", "sequences", "s
 LANGUAGE = {"adapters", "finetuned", "pretrained", "mamba_ssm_format"}
 PRETRAINING = TRAINING | LANGUAGE | {"mini_job", "minis", "packing", "pretraining", "bigram", "loop"}
 PROBING = {"probing", "probes", "states", "resampling", "seeds", "sequences", "tables"}
-SHOWN = {"reporting", "shown", "names", "tables", "sizes", "figures", "profiles", "experiments", "drops"}
+EDITING = {"ablation", "subspaces", "probes", "states"}
+UNITS = (
+    LANGUAGE
+    | MODEL
+    | {"checkpoint", "units", "interventions", "annotation", "token_classes", "packing", "corpora", "loop"}
+)
+SHOWN = {
+    "interventions",
+    "reporting",
+    "shown",
+    "names",
+    "tables",
+    "sizes",
+    "figures",
+    "profiles",
+    "experiments",
+    "drops",
+}
 JUDGING = {"claims", "bounds", "evidence", "verdicts", "selection", "statistics", "tables", "resampling", "seeds"}
 CLOSURES = {
     "corpus": {"corpora", "code_depth"},
@@ -32,12 +49,13 @@ CLOSURES = {
     "record": LANGUAGE | MODEL | {"recording", "states", "behaviour", "balance", "resampling", "tables"},
     "base_probe": PROBING | {"balance"},
     "probe": PROBING,
-    "ablate": LANGUAGE
-    | MODEL
-    | {"drops", "profiles", "ablation", "subspaces", "probes", "states", "resampling", "tables"},
+    "ablate": LANGUAGE | MODEL | EDITING | {"drops", "profiles", "resampling", "tables"},
     "refit": {"refit", "subspaces"} | PROBING - {"probing"},
     "erase": LANGUAGE | {"erasure", "necessity", "profiles", "ablation", "subspaces"} | PROBING - {"probing"} | MODEL,
     "patch": LANGUAGE | {"patching", "tables"} | MODEL,
+    "observe": UNITS | {"activity"},
+    "find_sets": UNITS | {"activity", "signatures", "unit_sets", "complements", "tables"},
+    "intervene": UNITS | {"activity", "signatures", "complements", "effects", "effects_job", "spans", "tables"},
     "collect": {"collection", "tables"},
     "derive": {"profiles", "recipes", "tables", "sizes"},
     "judge": JUDGING,
@@ -49,6 +67,7 @@ CLOSURES = {
 @pytest.fixture(scope="module")
 def base(root) -> dict:
     config = settings.read(root / "config.yaml") | {"scale": "smoke", "seeds": 2, "backend": "torch"}
+    config["studies"] = ["encoding"]
     language = {"cells": {"mini-mamba": ["parity"], "mamba-130m": ["parity"]}, "seeds": 1}
     edited = {"tasks": ["parity", "dyck"], "architectures": ["mamba"]}
     chosen = {"tasks": ["parity", "s3"], "architectures": ["transformer", "mamba"], "language": language}
@@ -78,7 +97,7 @@ def test_the_snakefile_imports_nothing_heavy():
 
 @pytest.mark.parametrize("rule", plan.RULES)
 def test_a_rule_hangs_on_no_more_code_than_it_may(rule, base):
-    made = plan.Plan(base)
+    made = plan.Plan(base | {"studies": ["encoding", "sink"]})
     jobs = [w for name, w in made.jobs() if name == rule]
     files = {path.relative_to(canonical.PACKAGE.parent).as_posix() for w in jobs for path in made.files(rule, w)}
     print(f"{rule}: {' '.join(sorted(files))}")
@@ -212,6 +231,12 @@ def test_a_task_more_trains_only_that_task(base):
     jobs = changed(cfgs(base), cfgs(base | {"tasks": ["parity", "s3", "dyck"]}))
     assert rules_of(jobs) == {"sample", "base_probe", "train"} | MEASURED
     assert all(("task", "dyck") in job for job in jobs if job[0] not in DOWNSTREAM)
+
+
+def test_the_study_of_units_adds_its_own_jobs_and_trains_no_formal_model(base):
+    jobs = changed(cfgs(base), cfgs(base | {"studies": ["encoding", "sink"]}))
+    assert rules_of(jobs) == {"pretrain", "observe", "find_sets", "intervene"} | DOWNSTREAM - {"derive"}
+    assert {dict(job[1:])["model"] for job in jobs if job[0] == "pretrain"} == {"mini-mamba2"}
 
 
 def test_an_experiment_more_trains_only_its_own_cells(base):

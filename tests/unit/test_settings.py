@@ -75,6 +75,11 @@ BAD = [
     # Names without a file.
     ({"scale": "smoek"}, "scale is 'smoek'", "did you mean smoke?"),
     ({"scale": "paper"}, "scale is 'paper'", "add scales.paper"),
+    ({"studies": ["sink"]}, "studies is ['sink']", "encoding must be one of them"),
+    ({"studies": ["encoding", "sink"], "sink": {"models": ["mini-mambo"]}}, "sink.models", "did you mean mini-mamba"),
+    ({"studies": ["encoding", "sink"], "sink": {"models": ["mini-gpt2"]}}, "sink.models", "no units of gpt2"),
+    ({"studies": ["encoding", "sink"], "sink": {"corpora": ["cod"]}}, "sink.corpora", "did you mean code?"),
+    ({"studies": ["encoding", "sink"], "sink": {"observed": 8, "groups": 9}}, "sink.observed is 8", "raise it"),
     ({"studies": ["decoding"]}, "studies.0 is 'decoding'", "did you mean encoding?"),
     ({"backend": "cuda"}, "backend is 'cuda'", "known are auto, compiled, torch"),
     (in_defaults(tasks=["parity", "dick"]), "defaults.tasks is ['parity', 'dick']", "no task dick: did you mean dyck?"),

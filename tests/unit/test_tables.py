@@ -9,7 +9,8 @@ from stateatlas import tables
 
 TEXT = {"study", "task", "architecture", "model", "metric", "target", "control", "half", "method", "subspace"}
 TEXT |= {"claim", "cell", "bound", "verdict", "reason", "eraser", "family", "direction", "read", "status"}
-REAL = {"value", "low", "high", "embedding_std", "rate"}
+TEXT |= {"corpus", "class", "form", "intervention", "span", "set"}
+REAL = {"value", "low", "high", "embedding_std", "rate", "tau"}
 
 
 def rows(name: str, n: int = 6) -> list[dict]:

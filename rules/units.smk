@@ -1,0 +1,80 @@
+# Study C: units of language models, the sets that answer to a class of tokens, and what they cost.
+
+
+rule observe:
+    input:
+        manifests=read_by("observe", "manifest.json"),
+        checkpoint=read_by("observe", "weights", of=("pretrain", "fetch")),
+        corpus=result("corpus", "corpus.parquet"),
+    output:
+        manifest=at("observe", "manifest.json"),
+        activity=directory(at("observe", "activity")),
+    log:
+        log_of("observe"),
+    benchmark:
+        benchmark_of("observe")
+    conda:
+        "../envs/train.yaml"
+    threads: SETTINGS["threads"]
+    resources:
+        mem_mb=grows(size(2000, 2000, 8000, 32000)),
+        runtime=grows(size(5, 20, 120, 480)),
+        gpu=int(SETTINGS["gpu"]),
+    params:
+        cfg=cfg("observe"),
+    script:
+        "../scripts/observe.py"
+
+
+rule find_sets:
+    input:
+        manifests=read_by("find_sets", "manifest.json"),
+        weights=read_by("find_sets", "weights", of=("pretrain", "fetch")),
+        activity=read_by("find_sets", "activity", of=("observe",)),
+    output:
+        manifest=at("find_sets", "manifest.json"),
+        sets=at("find_sets", "sets.parquet"),
+        writes=at("find_sets", "writes.parquet"),
+        thresholds=at("find_sets", "thresholds.parquet"),
+    log:
+        log_of("find_sets"),
+    benchmark:
+        benchmark_of("find_sets")
+    conda:
+        "../envs/train.yaml"
+    threads: 1
+    resources:
+        mem_mb=grows(size(2000, 2000, 8000, 32000)),
+        runtime=grows(size(5, 20, 120, 240)),
+        gpu=0,
+    params:
+        cfg=cfg("find_sets"),
+    script:
+        "../scripts/find_sets.py"
+
+
+rule intervene:
+    input:
+        manifests=read_by("intervene", "manifest.json"),
+        checkpoint=read_by("intervene", "weights", of=("pretrain", "fetch")),
+        corpus=result("corpus", "corpus.parquet"),
+        activity=result("observe", "activity"),
+    output:
+        manifest=at("intervene", "manifest.json"),
+        effects=at("intervene", "effects.parquet"),
+        cells=at("intervene", "cells.parquet"),
+    log:
+        log_of("intervene"),
+    benchmark:
+        benchmark_of("intervene")
+    conda:
+        "../envs/train.yaml"
+    threads: SETTINGS["threads"]
+    resources:
+        mem_mb=grows(size(2000, 3000, 16000, 64000)),
+        runtime=grows(size(5, 60, 1000, 4000)),
+        gpu=int(SETTINGS["gpu"]),
+    params:
+        cfg=cfg("intervene"),
+    script:
+        "../scripts/intervene.py"

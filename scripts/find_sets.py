@@ -1,0 +1,25 @@
+"""Derive the sets of units that answer to a class of tokens, for all models of a corpus. Cost: seconds to minutes."""
+
+from stateatlas.job import job
+
+with job(snakemake) as run:
+    from stateatlas import adapters, tables, unit_sets, units
+    from stateatlas.activity import Activity
+    from stateatlas.seeds import stream
+
+    cfg = run.cfg
+    folders = dict(zip(cfg["models"], run.input.activity, strict=True))
+    heads = next((folders[name] for name, family in cfg["models"].items() if family == "mamba2"), None)
+    rows = {"sets": [], "writes": [], "thresholds": []}
+    for (name, family), weights in zip(cfg["models"].items(), run.input.weights, strict=True):
+        rng = stream(cfg["root_seed"], "sink", "sets", cfg["corpus"], name)
+        for path in sorted(folders[name].glob("*.safetensors")):
+            activity = Activity.load(path)
+            columns = units.output_weights(adapters.load(weights / path.stem))
+            other = Activity.load(heads / path.name) if family == "mamba" and heads else None
+            cell = {"study": "sink", "architecture": name, "family": family, "model": path.stem, "seed": 0}
+            cell["corpus"] = cfg["corpus"]
+            for table, row in unit_sets.rows(activity, columns, other, rng, cfg["bootstrap"]):
+                rows[table].append(cell | row)
+    for table, found in rows.items():
+        tables.write(getattr(run.output, table), table, found)

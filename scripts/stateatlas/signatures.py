@@ -1,0 +1,98 @@
+"""Specialists (protocol C): units whose signal at the tokens of a class exceeds that at reference tokens."""
+
+import numpy as np
+
+from stateatlas.activity import Activity, pooled
+from stateatlas.token_classes import CLASSES, CONTENT
+
+TAU = 0.5
+TAUS = (0.25, 0.5, 1.0, 2.0)  # the sweep
+FORMS = ("raw", "standardised")
+NAMED = [name for name in CLASSES if name not in ("content", "other")]
+
+
+def deciding(activity: Activity) -> str:
+    """Return the form of the signature that decides: that of Δ is raw, that of attention in standard deviations."""
+    return "raw" if activity.delta.shape[-1] else "standardised"
+
+
+def signatures(activity: Activity, times: np.ndarray | None = None, form: str = "") -> np.ndarray:
+    """Return by how much the signal of every unit exceeds that at reference tokens, (..., classes, blocks, units).
+
+    times: see `pooled`. form: "raw" in the signal's own unit, "standardised" in standard deviations over reference
+    tokens; the one that decides where it is not given. The classes are those of `NAMED`; NaN where the
+    corpus has no token of a class.
+    """
+    means = pooled(activity.signal, activity.count, times)
+    found = means[..., [CLASSES.index(name) for name in NAMED], :, :] - means[..., [CONTENT], :, :]
+    if (form or deciding(activity)) == "standardised":
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = found / activity.spread[CONTENT]
+    return found
+
+
+def sets(signature: np.ndarray, tau: float = TAU) -> dict[str, np.ndarray]:
+    """Return sets of units, (..., blocks, units) bool each, by name.
+
+    `<class>` are the units above tau for the class, `single_<class>` those above it for this class alone, `dual` those
+    above it for BOS and newline.
+    """
+    above = signature > tau
+    alone = above.sum(axis=-3) == 1
+    found = {name: above[..., index, :, :] for index, name in enumerate(NAMED)}
+    found |= {f"single_{name}": chosen & alone for name, chosen in found.items()}
+    return found | {"dual": found["bos"] & found["newline"]}
+
+
+def bucketed(activity: Activity, number: int, rng: np.random.Generator) -> Activity:
+    """Return the activity of `number` random buckets of the units of every block, each unit in one of them.
+
+    The signal of a bucket is the mean of its units' signals. Its spread over tokens is not that of its units and is
+    left NaN: random bucketing is judged on raw signatures.
+
+    Raises
+    ------
+    ValueError
+        If the units of a block do not fill buckets of equal size.
+    """
+    groups, classes, blocks, known = activity.signal.shape
+    if known % number:
+        raise ValueError(f"{known} units do not fill {number} buckets of equal size")
+    order = np.stack([rng.permutation(known) for _ in range(blocks)])
+    shuffled = np.take_along_axis(activity.signal, order[None, None], axis=-1)
+    signal = shuffled.reshape(groups, classes, blocks, number, -1).mean(axis=-1)
+    spread = np.full((classes, blocks, number), np.nan)
+    return Activity(activity.count, signal, spread, activity.output, spread, activity.gate, activity.delta)
+
+
+def write_cosines(activity: Activity, weights: list[np.ndarray], times: np.ndarray | None = None) -> np.ndarray:
+    """Return the cosine of what every unit writes to the stream at BOS and at newline, (..., blocks, units).
+
+    weights: (width, inner) of every block's output projection.
+    """
+    means = pooled(activity.output, activity.count, times)
+    number = activity.signal.shape[-1]
+    found = []
+    for block, weight in enumerate(weights):
+        columns = weight.reshape(len(weight), number, -1)
+        gram = np.einsum("wup,wuq->upq", columns, columns)
+        parts = [means[..., CLASSES.index(name), block, :] for name in ("bos", "newline")]
+        first, second = (part.reshape(*part.shape[:-1], number, -1) for part in parts)
+        inner, one, two = (
+            np.einsum("...up,upq,...uq->...u", x, gram, y)
+            for x, y in ((first, second), (first, first), (second, second))
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found.append(inner / np.sqrt(one * two))
+    return np.stack(found, axis=-2)
+
+
+def signature_cosine(signature: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return the cosine over the chosen units between the signatures of BOS and newline; NaN without any.
+
+    signature: (..., classes, blocks, units); chosen: (..., blocks, units) bool.
+    """
+    first, second = (np.where(chosen, signature[..., NAMED.index(name), :, :], 0) for name in ("bos", "newline"))
+    product, one, two = ((x * y).sum(axis=(-1, -2)) for x, y in ((first, second), (first, first), (second, second)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return product / np.sqrt(one * two)

@@ -1,0 +1,144 @@
+"""How many units answer to BOS, to newline and to both, and how alike dual units write (claims C2, C4 to C6, C9).
+
+Intervals resample groups of documents and derive all sets again; they redraw buckets and control sets too.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from stateatlas import complements
+from stateatlas.activity import Activity
+from stateatlas.signatures import FORMS, NAMED, TAUS, bucketed, sets, signature_cosine, signatures, write_cosines
+
+AT_ONCE = 1 << 24  # numbers of a resampled signature that are held at a time
+NULLS = 100  # control sets, random bucketings
+Row = tuple[str, float, float, float]  # metric, value, low, high
+
+
+def rows(
+    activity: Activity, weights: list[np.ndarray], heads: Activity | None, rng: np.random.Generator, draws: int
+) -> Iterator[tuple[str, dict]]:
+    """Yield the rows of a model by table: `sets`, `writes` and `thresholds`.
+
+    weights: see `write_cosines`; heads: the activity of a Mamba-2, where the model is a Mamba.
+    """
+    measured = {"sets": [*counts(activity, rng, draws)], "writes": [*writes(activity, weights, rng, draws)]}
+    if heads is not None:
+        measured["sets"] += buckets(activity, heads, rng, draws)
+    for table, found in measured.items():
+        for metric, value, low, high in found:
+            yield (
+                table,
+                {"class": "bos", "metric": metric, "value": value, "n": len(activity.count), "low": low, "high": high},
+            )
+    for form, tau, metric, value in thresholds(activity):
+        yield (
+            "thresholds",
+            {"form": form, "tau": tau, "metric": metric, "value": value, "n": activity.signal[0, 0].size},
+        )
+
+
+def counts(activity: Activity, rng: np.random.Generator, draws: int) -> Iterator[Row]:
+    """Yield the sizes of the sets at the threshold, with intervals."""
+
+    def measure(times: np.ndarray | None) -> dict[str, np.ndarray]:
+        signature = signatures(activity, times)
+        found = sets(signature)
+        number = {name: chosen.sum(axis=(-1, -2)) for name, chosen in found.items()}
+        single, dual, units = number["single_bos"], number["dual"], activity.signal[0, 0].size
+        with np.errstate(invalid="ignore", divide="ignore"):
+            undercount = number["bos"] / np.where(single == 0, np.nan, single)
+        return {
+            "class_count": number["bos"],
+            "single_count": single,
+            "dual_count": dual,
+            "single_share": single / units,
+            "dual_share": dual / units,
+            "undercount": undercount,
+            "dual_minus_3_single": dual - 3 * single,
+            "dual_minus_single_share": (dual - single) / units,
+            "dual_signature_cosine": signature_cosine(signature, found["dual"]),
+        }
+
+    yield from _with_intervals(measure, activity, rng, draws)
+
+
+def buckets(activity: Activity, heads: Activity, rng: np.random.Generator, draws: int) -> Iterator[Row]:
+    """Yield the dual share of Mamba's channels in random buckets, as many as Mamba-2 has heads, against Mamba-2's.
+
+    Both were observed on the same groups of documents and are resampled together.
+    """
+    number = heads.signal.shape[-1]
+
+    def shares(times: np.ndarray | None) -> tuple[float, float]:
+        small = bucketed(activity, number, rng)
+        return tuple(sets(signatures(part, times))["dual"].mean() for part in (small, heads))
+
+    def both(values: list[tuple[float, float]]) -> np.ndarray:
+        bucket, head = np.array(values).T
+        return np.stack([bucket, bucket - head / 2])
+
+    point = both([shares(None) for _ in range(NULLS)]).mean(axis=1)
+    times = _times(activity, rng, draws)
+    low, high = np.quantile(both([shares(row) for row in times]), [0.025, 0.975], axis=1)
+    names = ("bucketed_dual_share", "bucketed_dual_share_minus_half_mamba2")
+    yield from zip(names, point, low, high, strict=True)
+
+
+def writes(activity: Activity, weights: list[np.ndarray], rng: np.random.Generator, draws: int) -> Iterator[Row]:
+    """Yield how alike units write at BOS and at newline: dual units, single-bucket ones, and control sets of dual ones.
+
+    A control set has as many units in every block, none of them dual. weights: see `write_cosines`.
+    """
+
+    def once(times: np.ndarray | None) -> list[float]:
+        found, cosines = sets(signatures(activity, times)), write_cosines(activity, weights, times)
+        drawn = complements.matched(found["dual"], rng)
+        parts = (found["dual"], found["single_bos"], drawn)
+        return [np.nan if part is None or not part.any() else np.nanmean(cosines[part]) for part in parts]
+
+    names = ("dual_cosine", "single_cosine", "null_cosine", "dual_minus_single_cosine", "dual_minus_null_cosine")
+
+    def all_of(values: list[list[float]]) -> np.ndarray:
+        dual, single, null = np.array(values).T
+        return np.stack([dual, single, null, dual - single, dual - null])
+
+    point = all_of([once(None) for _ in range(NULLS)]).mean(axis=1)
+    low, high = _quantiles(all_of([once(row) for row in _times(activity, rng, draws)]))
+    yield from (row for row in zip(names, point, low, high, strict=True) if not np.isnan(row[1:]).any())
+
+
+def thresholds(activity: Activity) -> Iterator[tuple[str, float, str, float]]:
+    """Yield (form, tau, metric, share of the units) over the sweep of thresholds, for both forms of the signature."""
+    for form in FORMS:
+        signature = signatures(activity, form=form)
+        for tau in TAUS:
+            found = sets(signature, tau)
+            for name in (*NAMED, *(f"single_{name}" for name in NAMED), "dual"):
+                yield form, tau, name, float(found[name].mean())
+
+
+def _with_intervals(measure: Callable, activity: Activity, rng: np.random.Generator, draws: int) -> Iterator[Row]:
+    """Yield the rows of what `measure(times)` returns, resampled in parts that fit memory."""
+    point = measure(None)
+    times = _times(activity, rng, draws)
+    parts = np.array_split(times, max(1, -(-draws * activity.signal[0].size // AT_ONCE)))
+    resampled = [measure(part) for part in parts]
+    for name, value in point.items():
+        low, high = _quantiles(np.concatenate([part[name] for part in resampled]).astype(float))
+        if not np.isnan([value, low, high]).any():
+            yield name, float(value), float(low), float(high)
+
+
+def _times(activity: Activity, rng: np.random.Generator, draws: int) -> np.ndarray:
+    """Return how often each group of documents is drawn, (draws, groups)."""
+    groups = len(activity.count)
+    return rng.multinomial(groups, np.full(groups, 1 / groups), size=draws).astype(float)
+
+
+def _quantiles(values: np.ndarray) -> np.ndarray:
+    """Return the quantiles .025 and .975 over the last axis; NaN where a set is empty in over 5 % of the resamples."""
+    lacking = np.isnan(values).mean(axis=-1) > 0.05
+    found = np.nanquantile(np.where(lacking[..., None], 0.0, values), [0.025, 0.975], axis=-1)
+    return np.where(lacking, np.nan, found)

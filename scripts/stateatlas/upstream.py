@@ -1,0 +1,115 @@
+"""Which jobs a job reads, and which tables and figures a run has."""
+
+from stateatlas import experiments, needs
+from stateatlas.canonical import PACKAGE
+from stateatlas.literals import literal
+
+TABLES = {  # table -> the rule that makes its parts, one a cell, and the name of a part
+    "training": ("train", "weights"),
+    "behaviour": ("record", "behaviour.parquet"),
+    "probes": ("probe", "table.parquet"),
+    "ablations": ("ablate", "table.parquet"),
+    "refits": ("refit", "table.parquet"),
+    "erasures": ("erase", "table.parquet"),
+    "inlp": ("erase", "damage.parquet"),
+    "patches": ("patch", "table.parquet"),
+    "drops": ("ablate", "drops.parquet"),
+    "minis": ("pretrain", "weights"),
+    "sets": ("find_sets", "sets.parquet"),
+    "writes": ("find_sets", "writes.parquet"),
+    "thresholds": ("find_sets", "thresholds.parquet"),
+    "interventions": ("intervene", "effects.parquet"),
+    "cells": ("intervene", "cells.parquet"),
+}
+OF_LANGUAGE = ("drops",)  # tables that only tuned language models have
+OF_SINK = ("find_sets", "intervene")  # the rules of study C that make tables
+DERIVED = {  # table -> the tables that it is derived from
+    "profiles": ("probes", "behaviour"),
+    "recipes": ("profiles",),
+}
+FIGURES = sorted(p.stem for p in (PACKAGE / "figures").glob("[a-z]*.py") if p.stem not in ("style",))
+
+Wildcards = dict[str, str]
+Settings = dict
+Job = tuple[str, Wildcards]
+
+
+def cell(w: Wildcards) -> Wildcards:
+    return {key: w[key] for key in ("task", "architecture", "seed")}
+
+
+def task(w: Wildcards) -> Wildcards:
+    return {"task": w["task"]}
+
+
+def weights(s: Settings, w: Wildcards) -> Job:
+    return ("finetune" if needs.language_model(s, w) else "train"), cell(w)
+
+
+def checkpoint(s: Settings, w: Wildcards) -> Job:
+    """The job that brings the language model `w["architecture"]`."""
+    return ("pretrain" if "mini" in needs.language_model(s, w) else "fetch"), {"model": w["architecture"]}
+
+
+def model(s: Settings, name: str) -> Job:
+    """The job that brings a language model."""
+    return checkpoint(s, {"architecture": name})
+
+
+def activity(s: Settings, w: Wildcards) -> list[Job]:
+    return [("observe", {"model": name, "corpus": w["corpus"]}) for name in sorted(s["sink"]["models"])]
+
+
+def corpus_of(w: Wildcards) -> list[Job]:
+    """The corpus that a task reads, if any."""
+    name = needs.reads(w)
+    return [("corpus", {"corpus": name})] if name else []
+
+
+def collected(s: Settings, w: Wildcards) -> list[Job]:
+    rule, _ = TABLES[w["table"]]
+    if rule == "pretrain":
+        return [(rule, {"model": name}) for name in experiments.minis(s)]
+    if rule == "train":
+        return [weights(s, cell) for cell in experiments.cells(s)]
+    if rule == "find_sets":
+        return [(rule, {"corpus": corpus}) for corpus in s["sink"]["corpora"]]
+    if rule == "intervene":
+        return [(rule, dict(zip(("model", "corpus"), pair, strict=True))) for pair in experiments.units(s)]
+    if w["table"] in OF_LANGUAGE:
+        return [(rule, cell) for cell in experiments.cells(s, "finetune")]
+    base = [("base_probe", {"task": task}) for task in experiments.tasks(s)] if w["table"] == "probes" else []
+    return base + [(rule, cell) for cell in experiments.cells(s, rule)]
+
+
+def all_tables(s: Settings, w: Wildcards) -> list[Job]:
+    return [table_job(table) for table in tables(s)]
+
+
+def tables(s: Settings) -> list[str]:
+    """Return the tables of this run."""
+    missing = {"recipes"} - set(s["extras"])
+    missing |= {
+        table for table, (rule, _) in TABLES.items() if rule in ("erase", "patch") and not experiments.cells(s, rule)
+    }
+    missing |= set() if experiments.cells(s, "finetune") else set(OF_LANGUAGE)
+    missing |= set() if experiments.minis(s) else {"minis"}
+    missing |= set() if "sink" in s["studies"] else {t for t, (rule, _) in TABLES.items() if rule in OF_SINK}
+    return [table for table in (*TABLES, *DERIVED) if table not in missing]
+
+
+def figures(s: Settings) -> list[str]:
+    """Return the figures of this run: those whose tables it has."""
+    return [name for name in FIGURES if set(figure_tables(name)) <= {*tables(s), "claims"}]
+
+
+def figure_tables(figure: str) -> tuple[str, ...]:
+    """Return the tables that a figure's module names in its literal `TABLES`."""
+    return literal(PACKAGE / "figures" / f"{figure}.py", "TABLES")
+
+
+def table_job(table: str) -> Job:
+    """Return the job that makes a whole-study table."""
+    if table == "claims":
+        return "judge", {}
+    return ("derive" if table in DERIVED else "collect"), {"table": table}

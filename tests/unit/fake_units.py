@@ -1,0 +1,54 @@
+"""Made-up tables of study C."""
+
+import numpy as np
+
+from stateatlas.interventions import NAMES, OF_STATE_SPACE
+
+MODELS = {"mini-mamba": "mamba", "mini-mamba2": "mamba2", "mini-gpt-neox": "gpt_neox"}
+CORPORA = ("code", "reference")
+TABLES = ("sets", "writes", "thresholds", "interventions", "cells")
+EFFECTS = {"specialist": 2.0, "complement": 0.2, "norm_matched": 0.4, "top_activation": 1.8, "dual": 1.0}
+COSINES = {"dual_cosine": 0.9, "single_cosine": 0.3, "null_cosine": 0.5}
+
+
+def rows(random: np.random.Generator) -> list[tuple[str, tuple]]:
+    """Return (table, values after the study) for every made-up row."""
+    found = []
+    for name, family in MODELS.items():
+        for corpus in CORPORA:
+            units = (name, family, "trained", 0, corpus)
+            for metric, value in COSINES.items():
+                found.append(("writes", (*units, "bos", metric, value, 50, value - 0.1, value + 0.1)))
+            for metric in ("dual_share", "single_share"):
+                found.append(("sets", (*units, "bos", metric, 0.3, 50, 0.2, 0.4)))
+            found += thresholds(name, family, corpus)
+            found += effects((name, family, 0, corpus, "bos"), family, random)
+    return found
+
+
+def thresholds(name: str, family: str, corpus: str) -> list[tuple[str, tuple]]:
+    return [
+        ("thresholds", (name, family, model, 0, corpus, form, tau, metric, share * 0.5**tau, 64))
+        for model, share in (("trained", 0.4), ("untrained", 0.05))
+        for form in ("raw", "standardised")
+        for tau in (0.25, 0.5, 1.0, 2.0)
+        for metric in ("dual", "single_bos", "single_newline")
+    ]
+
+
+def effects(cell: tuple, family: str, random: np.random.Generator) -> list[tuple[str, tuple]]:
+    found = []
+    for intervention in NAMES:
+        known = (family == "gpt_neox") != (intervention in OF_STATE_SPACE) or intervention == "output_zero"
+        for span in ("all", "from_boundary"):
+            for name, value in EFFECTS.items() if known else ():
+                here = (*cell, intervention, span)
+                found.append(("interventions", (*here, name, value, 60, value - 0.2, value + 0.2)))
+                draws = random.normal(value, 0.1, 5) if name in ("complement", "norm_matched") else [value]
+                for draw, drawn in enumerate(draws):
+                    found.append(("cells", (*here, name, draw, "evaluated", "delta_nll", drawn, 60)))
+            if not known:
+                found.append(
+                    ("cells", (*cell, intervention, span, "single", 0, "not applicable", "delta_nll", np.nan, 60))
+                )
+    return found

@@ -14,7 +14,7 @@ rule observe:
     benchmark:
         benchmark_of("observe")
     conda:
-        "../envs/train.yaml"
+        "../envs/units.yaml"
     threads: SETTINGS["threads"]
     resources:
         mem_mb=grows(size(2000, 2000, 8000, 32000)),
@@ -41,7 +41,7 @@ rule find_sets:
     benchmark:
         benchmark_of("find_sets")
     conda:
-        "../envs/train.yaml"
+        "../envs/units.yaml"
     threads: 1
     resources:
         mem_mb=grows(size(2000, 2000, 8000, 32000)),
@@ -68,7 +68,7 @@ rule intervene:
     benchmark:
         benchmark_of("intervene")
     conda:
-        "../envs/train.yaml"
+        "../envs/units.yaml"
     threads: SETTINGS["threads"]
     resources:
         mem_mb=grows(size(2000, 3000, 16000, 64000)),

@@ -158,7 +158,7 @@ RULES = {
     ),
     "observe": Rule(
         "sink/activity/{model}/{corpus}",
-        "train",
+        "units",
         ("model", "corpus"),
         needs.observe,
         lambda s, w: [upstream.model(s, w["model"]), ("corpus", {"corpus": w["corpus"]})],
@@ -167,7 +167,7 @@ RULES = {
     ),
     "find_sets": Rule(
         "sink/sets/{corpus}",
-        "train",
+        "units",
         ("corpus",),
         needs.find_sets,
         lambda s, w: [*(upstream.model(s, name) for name in sorted(s["sink"]["models"])), *upstream.activity(s, w)],
@@ -175,7 +175,7 @@ RULES = {
     ),
     "intervene": Rule(
         "sink/effects/{model}/{corpus}",
-        "train",
+        "units",
         ("model", "corpus"),
         needs.intervene,
         lambda s, w: [upstream.model(s, w["model"]), ("corpus", {"corpus": w["corpus"]}), ("observe", w)],

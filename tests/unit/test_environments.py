@@ -9,7 +9,7 @@ import yaml
 from stateatlas import bootstrap, install
 
 ENVS = bootstrap.ROOT / "envs"
-NAMES = ("train", "analysis", "erase", "figures", "report")
+NAMES = ("train", "analysis", "erase", "units", "figures", "report")
 # What scripts import beside the packages of their kind of work: stateatlas.job, tables, data files.
 COMMON = {"numpy", "pandas", "pyarrow", "filelock", "psutil", "threadpoolctl"}
 
@@ -45,8 +45,8 @@ def test_an_environment_can_run_a_job(name):
     assert packages(name).keys() >= COMMON
 
 
-def test_only_training_has_torch_and_only_figures_have_matplotlib():
-    assert [name for name in NAMES if "torch" in packages(name)] == ["train", "erase"]
+def test_only_what_runs_models_has_torch_and_only_figures_have_matplotlib():
+    assert [name for name in NAMES if "torch" in packages(name)] == ["train", "erase", "units"]
     assert [name for name in NAMES if "matplotlib" in packages(name)] == ["figures"]
 
 

@@ -18,7 +18,11 @@ def convolved(conv: nn.Conv1d | None, x: torch.Tensor, tail: torch.Tensor | None
     return conv_silu(torch.cat([tail, x], dim=1), conv.weight, conv.bias)[:, tail.shape[1] :]
 
 
-def tail_of(conv: nn.Conv1d | None, x: torch.Tensor) -> torch.Tensor:
-    """Return what a convolution still reads when more tokens come, (batch, size - 1, channels)."""
+def tail_of(conv: nn.Conv1d | None, x: torch.Tensor, tail: torch.Tensor | None = None) -> torch.Tensor:
+    """Return what a convolution still reads when more tokens come, (batch, size - 1, channels).
+
+    tail: what came before x; without it, zeros.
+    """
     size = 0 if conv is None else conv.weight.shape[2] - 1
-    return nn.functional.pad(x, (0, 0, size, 0))[:, x.shape[1] :]
+    before = x.new_zeros(len(x), size, x.shape[2]) if tail is None else tail
+    return torch.cat([before, x], dim=1)[:, x.shape[1] :]

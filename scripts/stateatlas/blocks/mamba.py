@@ -66,11 +66,12 @@ def scan(mixer: nn.Module, inputs: Inputs) -> torch.Tensor:
     return selective_scan(u, delta, -torch.exp(mixer.A_log), b, c, mixer.D, gate)
 
 
-def remember(mixer: nn.Module, x: torch.Tensor) -> Memory:
-    """Return what the mixer knows after x."""
-    inputs = project(mixer, x)
-    delta = nn.functional.softplus(inputs.step)
-    return Memory(tail_of(mixer.conv1d, inputs.raw), final_state(inputs.u, delta, -torch.exp(mixer.A_log), inputs.b))
+def remember(mixer: nn.Module, x: torch.Tensor, memory: Memory | None = None) -> Memory:
+    """Return what the mixer knows after x, which comes after the tokens of `memory`."""
+    tail, before = memory or (None, None)
+    inputs = project(mixer, x, tail)
+    delta, a = nn.functional.softplus(inputs.step), -torch.exp(mixer.A_log)
+    return Memory(tail_of(mixer.conv1d, inputs.raw, tail), final_state(inputs.u, delta, a, inputs.b, before))
 
 
 def advance(mixer: nn.Module, x: torch.Tensor, memory: Memory) -> torch.Tensor:

@@ -86,14 +86,22 @@ def scan(
 
 
 def remember(
-    mixer: nn.Module, x: torch.Tensor, groups: int = 1, limits: tuple[float, float] = (0.0, math.inf)
+    mixer: nn.Module,
+    x: torch.Tensor,
+    memory: Memory | None = None,
+    groups: int = 1,
+    limits: tuple[float, float] = (0.0, math.inf),
 ) -> Memory:
-    """Return what the mixer knows after x."""
-    inputs = project(mixer, x)
+    """Return what the mixer knows after x, which comes after the tokens of `memory`."""
+    tail, before = memory or (None, None)
+    inputs = project(mixer, x, tail)
     delta = nn.functional.softplus(inputs.step).clamp(*limits)
     shares = (t.chunk(groups, dim=-1) for t in (inputs.u, delta, -torch.exp(mixer.A_log), inputs.b))
-    states = [final_state(u, *_by_channel(d, a, u.shape[2]), b) for u, d, a, b in zip(*shares, strict=True)]
-    return Memory(tail_of(mixer.conv1d, inputs.raw), torch.cat(states, dim=1))
+    earlier = [None] * groups if before is None else before.chunk(groups, dim=1)
+    states = [
+        final_state(u, *_by_channel(d, a, u.shape[2]), b, h) for u, d, a, b, h in zip(*shares, earlier, strict=True)
+    ]
+    return Memory(tail_of(mixer.conv1d, inputs.raw, tail), torch.cat(states, dim=1))
 
 
 def advance(

@@ -31,15 +31,18 @@ class Memory(NamedTuple):
     state: torch.Tensor
 
 
-def final_state(u: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Return the state after the last token, (batch, inner, states).
+def final_state(
+    u: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, b: torch.Tensor, before: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return the state after the last token, (batch, inner, states), given that `before` the first; without it, 0.
 
     u, delta: (batch, length, inner); a: (inner, states or 1); b: (batch, length, states). The exponents are sums
     of what comes after a token and so never positive.
     """
     total = delta.cumsum(dim=1)
     kept = torch.exp((total[:, -1:] - total)[..., None] * a)  # (batch, length, inner, states)
-    return torch.einsum("blin,bli,bln->bin", kept, delta * u, b)
+    state = torch.einsum("blin,bli,bln->bin", kept, delta * u, b)
+    return state if before is None else state + torch.exp(total[:, -1, :, None] * a) * before
 
 
 def recalled(state: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, c: torch.Tensor) -> torch.Tensor:

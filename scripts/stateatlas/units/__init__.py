@@ -9,8 +9,8 @@ A family module `units/<family>.py`, named like the `model_type` of its checkpoi
 - `number(mixer)`: how many there are;
 - `output(mixer)`: the linear map that reads their outputs;
 - `observe(model, index, stream)`: what its units do in one block, an `Observed`;
-- `remember(model, index, stream)` and `advance(model, index, stream, memory)`: a block on tokens that come after
-  others, which it does not run again;
+- `remember(model, index, stream, memory=None)` and `advance(model, index, stream, memory)`: what a block knows after
+  some tokens, and the block on tokens that come after others, which it does not run again;
 - `INTERVENTIONS`: name -> function(mixer, units, means), which returns the changes of parameters.
 """
 

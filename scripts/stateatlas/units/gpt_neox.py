@@ -70,9 +70,9 @@ def observe(model: nn.Module, index: int, stream: torch.Tensor) -> Observed:
     return Observed(received, nothing, nothing, outputs, written(model, index, stream, outputs))
 
 
-def remember(model: nn.Module, index: int, stream: torch.Tensor) -> Memory:
-    """Return what a block knows after the tokens of `stream`, the stream before it."""
-    return attend(model, index, stream)[1]
+def remember(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory | None = None) -> Memory:
+    """Return what a block knows after the tokens of `stream`, the stream before it, and those of `memory`."""
+    return attend(model, index, stream, memory)[1]
 
 
 def advance(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory) -> torch.Tensor:

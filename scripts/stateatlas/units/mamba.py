@@ -42,9 +42,9 @@ def observe(model: nn.Module, index: int, stream: torch.Tensor) -> Observed:
     return Observed(inputs.step, gate, delta, outputs, stream + block.mixer.out_proj(outputs))
 
 
-def remember(model: nn.Module, index: int, stream: torch.Tensor) -> Memory:
-    """Return what a block knows after the tokens of `stream`, the stream before it."""
-    return mamba.remember(model.blocks[index].mixer, model.normed(index, stream))
+def remember(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory | None = None) -> Memory:
+    """Return what a block knows after the tokens of `stream`, the stream before it, and those of `memory`."""
+    return mamba.remember(model.blocks[index].mixer, model.normed(index, stream), memory)
 
 
 def advance(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory) -> torch.Tensor:

@@ -89,3 +89,4 @@ if "sink" in SETTINGS["studies"]:
         input:
             every("find_sets", "manifest.json"),
             every("intervene", "manifest.json"),
+            every("find_needles", "manifest.json"),

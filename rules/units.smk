@@ -1,10 +1,37 @@
 # Study C: units of language models, the sets that answer to a class of tokens, and what they cost.
 
 
+rule teach:
+    input:
+        manifests=read_by("teach", "manifest.json"),
+        weights=result("pretrain", "weights"),
+        tokenizer=result("train_tokenizer", "tokenizer"),
+        tokens=result("train_tokenizer", "tokens.safetensors"),
+    output:
+        manifest=at("teach", "manifest.json"),
+        weights=directory(at("teach", "weights")),
+    log:
+        log_of("teach"),
+    benchmark:
+        benchmark_of("teach")
+    priority: 4
+    conda:
+        "../envs/train.yaml"
+    threads: SETTINGS["threads"]
+    resources:
+        mem_mb=grows(size(2000, 3000, 8000, 16000)),
+        runtime=grows(size(10, 30, 120, 120)),
+        gpu=int(SETTINGS["gpu"]),
+    params:
+        cfg=cfg("teach"),
+    script:
+        "../scripts/teach.py"
+
+
 rule observe:
     input:
         manifests=read_by("observe", "manifest.json"),
-        checkpoint=read_by("observe", "weights", of=("pretrain", "fetch")),
+        checkpoint=read_by("observe", "weights", of=("pretrain", "fetch", "teach")),
         corpus=result("corpus", "corpus.parquet"),
     output:
         manifest=at("observe", "manifest.json"),
@@ -29,7 +56,7 @@ rule observe:
 rule find_sets:
     input:
         manifests=read_by("find_sets", "manifest.json"),
-        weights=read_by("find_sets", "weights", of=("pretrain", "fetch")),
+        weights=read_by("find_sets", "weights", of=("pretrain", "fetch", "teach")),
         activity=read_by("find_sets", "activity", of=("observe",)),
     output:
         manifest=at("find_sets", "manifest.json"),
@@ -56,7 +83,7 @@ rule find_sets:
 rule intervene:
     input:
         manifests=read_by("intervene", "manifest.json"),
-        checkpoint=read_by("intervene", "weights", of=("pretrain", "fetch")),
+        checkpoint=read_by("intervene", "weights", of=("pretrain", "fetch", "teach")),
         corpus=result("corpus", "corpus.parquet"),
         activity=result("observe", "activity"),
     output:
@@ -78,3 +105,28 @@ rule intervene:
         cfg=cfg("intervene"),
     script:
         "../scripts/intervene.py"
+
+
+rule find_needles:
+    input:
+        manifests=read_by("find_needles", "manifest.json"),
+        weights=read_by("find_needles", "weights", of=("pretrain", "fetch", "teach")),
+        activity=read_by("find_needles", "activity", of=("observe",)),
+    output:
+        manifest=at("find_needles", "manifest.json"),
+        table=at("find_needles", "table.parquet"),
+    log:
+        log_of("find_needles"),
+    benchmark:
+        benchmark_of("find_needles")
+    conda:
+        "../envs/units.yaml"
+    threads: SETTINGS["threads"]
+    resources:
+        mem_mb=grows(size(2000, 3000, 16000, 64000)),
+        runtime=grows(size(5, 60, 400, 1000)),
+        gpu=int(SETTINGS["gpu"]),
+    params:
+        cfg=cfg("find_needles"),
+    script:
+        "../scripts/find_needles.py"

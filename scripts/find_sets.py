@@ -9,15 +9,17 @@ with job(snakemake) as run:
 
     cfg = run.cfg
     folders = dict(zip(cfg["models"], run.input.activity, strict=True))
-    heads = next((folders[name] for name, family in cfg["models"].items() if family == "mamba2"), None)
+    heads = [folders[name] for name, family in cfg["models"].items() if family == "mamba2"]
     rows = {"sets": [], "writes": [], "thresholds": []}
     for (name, family), weights in zip(cfg["models"].items(), run.input.weights, strict=True):
         rng = stream(cfg["root_seed"], "sink", "sets", cfg["corpus"], name)
         for path in sorted(folders[name].glob("*.safetensors")):
             activity = Activity.load(path)
             columns = units.output_weights(adapters.load(weights / path.stem))
-            other = Activity.load(heads / path.name) if family == "mamba" and heads else None
-            cell = {"study": "sink", "architecture": name, "family": family, "model": path.stem, "seed": 0}
+            others = [folder / path.name for folder in heads if (folder / path.name).exists() and family == "mamba"]
+            other = Activity.load(others[0]) if others else None
+            own = name.removesuffix(f"-{path.stem}")  # a taught mini is its base model in another state
+            cell = {"study": "sink", "architecture": own, "family": family, "model": path.stem, "seed": 0}
             cell["corpus"] = cfg["corpus"]
             for table, row in unit_sets.rows(activity, columns, other, rng, cfg["bootstrap"]):
                 rows[table].append(cell | row)

@@ -48,12 +48,28 @@ def language_models(s: Settings) -> list[str]:
     """Every language model that some experiment needs."""
     chosen = s["language"]["cells"] if "language" in s["extras"] else {}
     tuned = [name for name, tasks in chosen.items() if tasks]
-    return list(dict.fromkeys([*tuned, *(name for name, _ in units(s))]))
+    asked = [name.removesuffix(TAUGHT) for name in seekers(s)]
+    return list(dict.fromkeys([*tuned, *(name for name, _ in units(s)), *asked]))
 
 
 def units(s: Settings) -> list[tuple[str, str]]:
     """Every (language model, corpus) of study C."""
     return list(itertools.product(s["sink"]["models"], s["sink"]["corpora"])) if "sink" in s["studies"] else []
+
+
+TAUGHT = "-taught"  # behind the name of a mini that was taught to find needles
+
+
+def seekers(s: Settings) -> list[str]:
+    """Every language model that the needle test asks; minis are taught first."""
+    chosen = s["sink"]["needles"]["models"] if "sink" in s["studies"] else []
+    return [name + TAUGHT if name in all_minis(s) else name for name in chosen]
+
+
+def observed(s: Settings, corpus: str) -> list[str]:
+    """Every language model whose units are observed on a corpus."""
+    found = list(s["sink"]["models"])
+    return list(dict.fromkeys([*found, *(seekers(s) if corpus == s["sink"]["needles"]["corpus"] else ())]))
 
 
 def minis(s: Settings) -> list[str]:

@@ -103,26 +103,43 @@ def fetch(s: Settings, w: Wildcards) -> dict:
     return {"place": chosen["place"], "revision": chosen.get("revision"), "files": found}
 
 
+def family(s: Settings, name: str) -> str:
+    return s["language_models"][name.removesuffix(experiments.TAUGHT)]["family"]
+
+
+def teach(s: Settings, w: Wildcards) -> dict:
+    return {"family": family(s, w["model"]), "teaching": s["sink"]["teaching"]} | keys("root_seed")(s, w)
+
+
 def observe(s: Settings, w: Wildcards) -> dict:
     """What the units of a language model are observed with."""
     chosen = {key: s["sink"][key] for key in ("observed", "groups", "context")}
-    return chosen | {"family": s["language_models"][w["model"]]["family"]} | keys("root_seed")(s, w)
+    return chosen | {"family": family(s, w["model"])} | keys("root_seed")(s, w)
 
 
 def find_sets(s: Settings, w: Wildcards) -> dict:
-    families = {name: s["language_models"][name]["family"] for name in s["sink"]["models"]}
+    families = {name: family(s, name) for name in experiments.observed(s, w["corpus"])}
     return {"models": families} | keys("root_seed", "bootstrap")(s, w)
+
+
+def find_needles(s: Settings, w: Wildcards) -> dict:
+    chosen = {key: value for key, value in s["sink"]["needles"].items() if key not in ("models", "essay")}
+    essay = s["sink"]["needles"]["essay"]
+    state = "taught" if w["model"] + experiments.TAUGHT in experiments.seekers(s) else "trained"
+    own = {"family": family(s, w["model"]), "state": state, "essay": essay}
+    own["essay_hash"] = sha256_file(Path(essay)) if essay else ""
+    return {"needles": chosen} | own | keys("root_seed", "bootstrap")(s, w)
 
 
 def intervene(s: Settings, w: Wildcards) -> dict:
     chosen = {key: s["sink"][key] for key in ("boundaries", "controlled", "windows", "context", "draws")}
-    return chosen | {"family": s["language_models"][w["model"]]["family"]} | keys("root_seed", "bootstrap")(s, w)
+    return chosen | {"family": family(s, w["model"])} | keys("root_seed", "bootstrap")(s, w)
 
 
 def units(s: Settings, w: Wildcards) -> list[str]:
     """The modules of a family's units."""
-    family = s["language_models"][w["model"]]["family"]
-    return [f"adapters/{family}.py", f"units/{family}.py"]
+    name = family(s, w["model"])
+    return [f"adapters/{name}.py", f"units/{name}.py"]
 
 
 def code(s: Settings, w: Wildcards) -> list[str]:

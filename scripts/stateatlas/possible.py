@@ -10,10 +10,12 @@ from pathlib import Path
 
 from stateatlas import experiments
 from stateatlas.canonical import PACKAGE
+from stateatlas.interventions import OF_STATE_SPACE
 from stateatlas.literals import literal, modules
 from stateatlas.sizes import CHANGE, FORMS, architecture, lengths, per_task, recipe, task_parts
 
 LISTED = 20  # names in a message
+WITHOUT_ESSAY = ("niah_single_1", "niah_multikey_2", "niah_multikey_3")  # tasks of RULER
 REFERENCE = "transformer"  # what the others' parameters are matched to: it is its own stock form
 
 Problem = tuple[list, str]  # the setting's path, and the remedy
@@ -88,8 +90,27 @@ def _sink(settings: dict) -> Iterator[Problem]:
     for i, name in enumerate(chosen["corpora"]):
         if name not in settings["corpora"]:
             yield ["sink", "corpora", i], f"there is no corpus {name}: {nearest(name, list(settings['corpora']))}"
+    yield from _needles(settings)
     if chosen["observed"] < chosen["groups"]:
         yield ["sink", "observed"], "there must be a window for every one of sink.groups: raise it"
+
+
+def _needles(settings: dict) -> Iterator[Problem]:
+    chosen, teaching, models = settings["sink"]["needles"], settings["sink"]["teaching"], settings["language_models"]
+    for i, name in enumerate(chosen["models"]):
+        if name not in settings["sink"]["models"]:
+            known = settings["sink"]["models"]
+            yield ["sink", "needles", "models", i], f"it must be one of sink.models: {nearest(name, known)}"
+        elif chosen["intervention"] in OF_STATE_SPACE and not models[name]["family"].startswith("mamba"):
+            yield ["sink", "needles", "models", i], f"{chosen['intervention']} has no meaning for it: take output_zero"
+    if chosen["corpus"] not in settings["sink"]["corpora"]:
+        yield ["sink", "needles", "corpus"], f"it must be one of sink.corpora: {', '.join(settings['sink']['corpora'])}"
+    if chosen["variant"] not in WITHOUT_ESSAY and not Path(chosen["essay"]).is_file():
+        yield ["sink", "needles", "essay"], f"{chosen['variant']} needs a text file: give its path"
+    if teaching["stages"] != sorted(teaching["stages"]):
+        yield ["sink", "teaching", "stages"], "every stage must be at least as long as the one before: sort them"
+    if teaching["cooldown"] > teaching["steps"]:
+        yield ["sink", "teaching", "cooldown"], f"at most the steps, {teaching['steps']}"
 
 
 def _language(settings: dict, tasks: dict[str, Path]) -> Iterator[Problem]:

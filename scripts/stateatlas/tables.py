@@ -32,6 +32,8 @@ SCHEMAS = {
     "thresholds": [*_UNITS, "form", "tau", "metric", "value", "n"],
     "interventions": [*_EFFECT, "intervention", "span", "metric", "value", "n", "low", "high"],
     "cells": [*_EFFECT, "intervention", "span", "set", "draw", "status", "metric", "value", "n"],
+    "needles": [*_UNITS, "class", "intervention", "span", "length", "depth", "draw", "metric", "value", "n", "low",
+                "high"],
     "profiles": [*_CELL, "length", "site", "metric", "value"],
     "recipes": [*_CELL, "embedding_std", "rate", "metric", "value"],
     "claims": ["claim", "study", "atom", "cell", "metric", "bound", "value", "low", "high", "n", "verdict", "reason"],

@@ -20,9 +20,10 @@ TABLES = {  # table -> the rule that makes its parts, one a cell, and the name o
     "thresholds": ("find_sets", "thresholds.parquet"),
     "interventions": ("intervene", "effects.parquet"),
     "cells": ("intervene", "cells.parquet"),
+    "needles": ("find_needles", "table.parquet"),
 }
 OF_LANGUAGE = ("drops",)  # tables that only tuned language models have
-OF_SINK = ("find_sets", "intervene")  # the rules of study C that make tables
+OF_SINK = ("find_sets", "intervene", "find_needles")  # the rules of study C that make tables
 DERIVED = {  # table -> the tables that it is derived from
     "profiles": ("probes", "behaviour"),
     "recipes": ("profiles",),
@@ -52,12 +53,22 @@ def checkpoint(s: Settings, w: Wildcards) -> Job:
 
 
 def model(s: Settings, name: str) -> Job:
-    """The job that brings a language model."""
+    """The job that brings a language model, or teaches it."""
+    if name.endswith(experiments.TAUGHT):
+        return "teach", {"model": name.removesuffix(experiments.TAUGHT)}
     return checkpoint(s, {"architecture": name})
 
 
-def activity(s: Settings, w: Wildcards) -> list[Job]:
-    return [("observe", {"model": name, "corpus": w["corpus"]}) for name in sorted(s["sink"]["models"])]
+def observed(s: Settings, w: Wildcards) -> list[Job]:
+    """The models and their activity on a corpus, in one order."""
+    names = sorted(experiments.observed(s, w["corpus"]))
+    return [model(s, name) for name in names] + [("observe", {"model": name, "corpus": w["corpus"]}) for name in names]
+
+
+def asked(s: Settings, w: Wildcards) -> list[Job]:
+    """The model that is asked for needles, and its activity."""
+    name = next(name for name in experiments.seekers(s) if name.removesuffix(experiments.TAUGHT) == w["model"])
+    return [model(s, name), ("observe", {"model": name, "corpus": s["sink"]["needles"]["corpus"]})]
 
 
 def corpus_of(w: Wildcards) -> list[Job]:
@@ -67,19 +78,27 @@ def corpus_of(w: Wildcards) -> list[Job]:
 
 
 def collected(s: Settings, w: Wildcards) -> list[Job]:
+    """The jobs that make the parts of a table."""
     rule, _ = TABLES[w["table"]]
-    if rule == "pretrain":
-        return [(rule, {"model": name}) for name in experiments.minis(s)]
     if rule == "train":
         return [weights(s, cell) for cell in experiments.cells(s)]
-    if rule == "find_sets":
-        return [(rule, {"corpus": corpus}) for corpus in s["sink"]["corpora"]]
-    if rule == "intervene":
-        return [(rule, dict(zip(("model", "corpus"), pair, strict=True))) for pair in experiments.units(s)]
     if w["table"] in OF_LANGUAGE:
         return [(rule, cell) for cell in experiments.cells(s, "finetune")]
     base = [("base_probe", {"task": task}) for task in experiments.tasks(s)] if w["table"] == "probes" else []
-    return base + [(rule, cell) for cell in experiments.cells(s, rule)]
+    return base + [(rule, part) for part in _parts(s, rule)]
+
+
+def _parts(s: Settings, rule: str) -> list[Wildcards]:
+    """Every part that a rule makes of a table: its wildcards."""
+    if rule == "pretrain":
+        return [{"model": name} for name in experiments.minis(s)]
+    if rule == "find_sets":
+        return [{"corpus": corpus} for corpus in s["sink"]["corpora"]]
+    if rule == "intervene":
+        return [{"model": name, "corpus": corpus} for name, corpus in experiments.units(s)]
+    if rule == "find_needles":
+        return [{"model": name.removesuffix(experiments.TAUGHT)} for name in experiments.seekers(s)]
+    return experiments.cells(s, rule)
 
 
 def all_tables(s: Settings, w: Wildcards) -> list[Job]:
@@ -95,6 +114,7 @@ def tables(s: Settings) -> list[str]:
     missing |= set() if experiments.cells(s, "finetune") else set(OF_LANGUAGE)
     missing |= set() if experiments.minis(s) else {"minis"}
     missing |= set() if "sink" in s["studies"] else {t for t, (rule, _) in TABLES.items() if rule in OF_SINK}
+    missing |= set() if experiments.seekers(s) else {"needles"}
     return [table for table in (*TABLES, *DERIVED) if table not in missing]
 
 

@@ -16,7 +16,7 @@ rule teach:
         benchmark_of("teach")
     priority: 4
     conda:
-        "../envs/train.yaml"
+        "../envs/units.yaml"
     threads: SETTINGS["threads"]
     resources:
         mem_mb=grows(size(2000, 3000, 8000, 16000)),

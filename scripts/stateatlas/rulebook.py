@@ -184,7 +184,7 @@ RULES = {
     ),
     "teach": Rule(
         "sink/taught/{model}",
-        "train",
+        "units",
         ("model",),
         needs.teach,
         lambda s, w: [upstream.model(s, w["model"]), ("train_tokenizer", {})],

@@ -176,6 +176,7 @@ _EXTRAS = {  # what stands beside the paper's own cells -> what it is
     "attribution": "with and without the convolution",
     "recipes": "the recipe grid",
 }
+_SEEDS = {"attribution": 6, "recipes": 3}  # of the extras, where the protocol names them
 
 
 def narrower(settings: dict) -> list[dict]:
@@ -187,6 +188,9 @@ def narrower(settings: dict) -> list[dict]:
         elif name != "attribution" and len(chosen := settings[name]["architectures"]) < len(ARCHITECTURES):
             ours = ", ".join(map(label, ordered(chosen, ARCHITECTURES)))
             found.append({"name": f"architectures: {text}", "protocol": len(ARCHITECTURES), "ours": ours})
+    for name, full in _SEEDS.items():
+        if name in settings["extras"] and (seeds := settings[name].get("seeds", full)) < full:
+            found.append({"name": f"seeds: {_EXTRAS[name]}", "protocol": full, "ours": seeds})
     if "recipes" in settings["extras"] and not settings["recipes"]["learning_rate"]:
         found.append({"name": "learning rates of the recipe grid", "protocol": 3, "ours": 1})
     return found

@@ -6,7 +6,8 @@ from stateatlas.interventions import NAMES, OF_STATE_SPACE
 
 MODELS = {"mini-mamba": "mamba", "mini-mamba2": "mamba2", "mini-gpt-neox": "gpt_neox"}
 CORPORA = ("code", "reference")
-TABLES = ("sets", "writes", "thresholds", "interventions", "cells")
+TABLES = ("sets", "writes", "thresholds", "interventions", "cells", "needles")
+FOUND = {"baseline": 1.0, "specialist": 0.05, "complement": 0.9, "dual": 0.4, "dual_complement": 0.7}
 EFFECTS = {"specialist": 2.0, "complement": 0.2, "norm_matched": 0.4, "top_activation": 1.8, "dual": 1.0}
 COSINES = {"dual_cosine": 0.9, "single_cosine": 0.3, "null_cosine": 0.5}
 
@@ -23,7 +24,22 @@ def rows(random: np.random.Generator) -> list[tuple[str, tuple]]:
                 found.append(("sets", (*units, "bos", metric, 0.3, 50, 0.2, 0.4)))
             found += thresholds(name, family, corpus)
             found += effects((name, family, 0, corpus, "bos"), family, random)
+    for name in ("mini-mamba", "mini-mamba2"):
+        found += needles((name, MODELS[name], "taught", 0, "reference", "bos", "gate_zero", "all", 450))
     return found
+
+
+def needles(cell: tuple) -> list[tuple[str, tuple]]:
+    found = []
+    for depth in ("pooled", "0.15", "0.5", "0.85"):
+        for arm, share in FOUND.items():
+            for metric, value in (("accuracy", share), ("answer_nats", 3 - 3 * share)):
+                found.append((*cell, depth, 0, f"{arm}_{metric}", value, 100, value - 0.03, value + 0.03))
+            for draw in range(3) if "complement" in arm else ():
+                value = share - 0.04 * draw
+                found.append((*cell, depth, draw, f"{arm}_draw_accuracy", value, 100, np.nan, np.nan))
+        found.append((*cell, depth, 0, "complement_minus_nine_tenths_baseline", 0.0, 100, -0.1, 0.1))
+    return [("needles", row) for row in found]
 
 
 def thresholds(name: str, family: str, corpus: str) -> list[tuple[str, tuple]]:

@@ -20,23 +20,10 @@ LANGUAGE = {"adapters", "finetuned", "pretrained", "mamba_ssm_format"}
 PRETRAINING = TRAINING | LANGUAGE | {"mini_job", "minis", "packing", "pretraining", "bigram", "loop"}
 PROBING = {"probing", "probes", "states", "resampling", "seeds", "sequences", "tables"}
 EDITING = {"ablation", "subspaces", "probes", "states"}
-UNITS = (
-    LANGUAGE
-    | MODEL
-    | {"checkpoint", "units", "interventions", "annotation", "token_classes", "packing", "corpora", "loop"}
-)
-SHOWN = {
-    "interventions",
-    "reporting",
-    "shown",
-    "names",
-    "tables",
-    "sizes",
-    "figures",
-    "profiles",
-    "experiments",
-    "drops",
-}
+UNITS = {"checkpoint", "units", "interventions", "annotation", "token_classes", "packing", "corpora", "loop"}
+UNITS |= LANGUAGE | MODEL
+SHOWN = {"reporting", "shown", "names", "tables", "sizes", "figures", "profiles", "experiments", "drops"}
+SHOWN |= {"interventions"}
 JUDGING = {"claims", "bounds", "evidence", "verdicts", "selection", "statistics", "tables", "resampling", "seeds"}
 CLOSURES = {
     "corpus": {"corpora", "code_depth"},
@@ -56,6 +43,10 @@ CLOSURES = {
     "observe": UNITS | {"activity"},
     "find_sets": UNITS | {"activity", "signatures", "unit_sets", "complements", "tables"},
     "intervene": UNITS | {"activity", "signatures", "complements", "effects", "effects_job", "spans", "tables"},
+    "teach": UNITS | {"needles", "teaching", "teach_job", "minis", "pretraining", "training", "coverage"},
+    "find_needles": UNITS
+    | {"activity", "signatures", "complements", "tables", "needles", "teaching", "pretraining", "training", "coverage"}
+    | {"retrieval", "retrieval_job", "generation", "statistics"},
     "collect": {"collection", "tables"},
     "derive": {"profiles", "recipes", "tables", "sizes"},
     "judge": JUDGING,
@@ -71,7 +62,7 @@ def base(root) -> dict:
     language = {"cells": {"mini-mamba": ["parity"], "mamba-130m": ["parity"]}, "seeds": 1}
     edited = {"tasks": ["parity", "dyck"], "architectures": ["mamba"]}
     chosen = {"tasks": ["parity", "s3"], "architectures": ["transformer", "mamba"], "language": language}
-    chosen |= {"edited": edited}
+    chosen |= {"edited": edited, "extras": config["defaults"]["extras"]}
     return settings.resolve(config) | chosen
 
 
@@ -235,7 +226,8 @@ def test_a_task_more_trains_only_that_task(base):
 
 def test_the_study_of_units_adds_its_own_jobs_and_trains_no_formal_model(base):
     jobs = changed(cfgs(base), cfgs(base | {"studies": ["encoding", "sink"]}))
-    assert rules_of(jobs) == {"pretrain", "observe", "find_sets", "intervene"} | DOWNSTREAM - {"derive"}
+    own = {"pretrain", "teach", "observe", "find_sets", "intervene", "find_needles"}
+    assert rules_of(jobs) == own | DOWNSTREAM - {"derive"}
     assert {dict(job[1:])["model"] for job in jobs if job[0] == "pretrain"} == {"mini-mamba2"}
 
 

@@ -9,7 +9,7 @@ from stateatlas import tables
 
 TEXT = {"study", "task", "architecture", "model", "metric", "target", "control", "half", "method", "subspace"}
 TEXT |= {"claim", "cell", "bound", "verdict", "reason", "eraser", "family", "direction", "read", "status"}
-TEXT |= {"corpus", "class", "form", "intervention", "span", "set"}
+TEXT |= {"corpus", "class", "form", "intervention", "span", "set", "depth"}
 REAL = {"value", "low", "high", "embedding_std", "rate", "tau"}
 
 

@@ -33,13 +33,10 @@ def draw(tables: dict, settings: dict) -> Figure:
         for title, (name, length) in columns.items():
             here = shown.of(rows, architecture=name, length=length)
             for metric, text in _METRICS.items():
-                ax, row = panels[list(_METRICS).index(metric), title], text
-                _lines(ax, here, metric)
-                if title == next(iter(columns)):
-                    ax.set_ylabel(row)
+                _lines(panels[text, title], here, metric)
             pooled = shown.of(here, metric="baseline_accuracy", depth="pooled")["value"]
             if len(pooled) and pooled.iloc[0] < _FLOOR:
-                style.note(panels[0, title], "floor")
+                style.note(panels[_METRICS["accuracy"], title], "floor")
         keys = [style.key(text, color, marker=marker) for text, color, marker in _ARMS.values()]
         style.legend_below(figure, keys, 3, xlabel="depth of the needle")
     return figure

@@ -41,6 +41,7 @@ _FIGURES = (
     "profiles",
     "taxonomy",
     "interventions",
+    "needles",
     "surfaces",
     "sets",
     "writes",

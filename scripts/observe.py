@@ -12,12 +12,13 @@ with job(snakemake) as run:
     checkpoint = next(iter(run.input.checkpoint))
     use_device(run.device, cfg["threads"])
     adapters.use_backend(cfg["family"], cfg.get("backend"))
-    tokenizer = annotation.tokenizer(checkpoint / "trained")
+    folders = sorted(path for path in checkpoint.iterdir() if path.is_dir())
+    tokenizer = annotation.tokenizer(folders[0])
     # Sets are derived on the validation split; their effects are measured on the test split.
     documents = annotation.annotate(tokenizer, file.read(run.input.corpus, "validation", "text"))
     rng = stream(cfg["root_seed"], "sink", "observe", cfg["corpus"])
     groups = annotation.groups(documents, cfg["groups"], cfg["observed"], cfg["context"], rng)
     run.output.activity.mkdir()
-    for folder in sorted(path for path in checkpoint.iterdir() if path.is_dir()):
+    for folder in folders:
         model = adapters.load(folder).to(run.device)
         activity.measure(model, groups).save(run.output.activity / f"{folder.name}.safetensors")

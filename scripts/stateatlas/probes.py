@@ -48,7 +48,9 @@ def fit(states: np.ndarray, labels: np.ndarray) -> Probe:
 
     features = np.asarray(states, dtype=np.float64).reshape(-1, states.shape[-1])
     scaler = StandardScaler().fit(features)
-    regression = LogisticRegression(max_iter=2000)
+    # The same optimum either way: Newton's method is three times as fast for two classes, and slower for more.
+    solver = "newton-cholesky" if len(np.unique(labels)) == 2 else "lbfgs"
+    regression = LogisticRegression(solver=solver, max_iter=2000)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         regression.fit(scaler.transform(features), labels.ravel())

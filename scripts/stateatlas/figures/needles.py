@@ -15,7 +15,7 @@ _ARMS = {
     "dual_complement": ("matched to dual", style.SKY, "v"),
     "dual": ("dual", style.BLUE, "^"),
 }
-_METRICS = {"accuracy": "answers found (%)", "answer_nats": "nats a token of the answer"}
+_METRICS = {"accuracy": "found (%)", "answer_nats": "answer (nats)"}
 _FLOOR = 0.9  # of the baseline: below, the test says nothing about units
 
 

@@ -31,7 +31,7 @@ def find(cfg: dict, weights: Path, activity: Activity, work: Path, device: str) 
     checkpoint = Checkpoint(work)
     known, rows = checkpoint.load() or {}, []
     common = {
-        "study": "sink", "architecture": cfg["model"], "family": cfg["family"], "model": cfg["state"], "seed": 0,
+        "study": "sink", "architecture": cfg["model"], "family": cfg["family"], "seed": 0,
         "corpus": chosen["corpus"], "class": "bos", "intervention": chosen["intervention"], "span": "all",
     }  # fmt: skip
     for length in chosen["lengths"]:

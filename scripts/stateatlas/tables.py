@@ -32,7 +32,7 @@ SCHEMAS = {
     "thresholds": [*_UNITS, "form", "tau", "metric", "value", "n"],
     "interventions": [*_EFFECT, "intervention", "span", "metric", "value", "n", "low", "high"],
     "cells": [*_EFFECT, "intervention", "span", "set", "draw", "status", "metric", "value", "n"],
-    "needles": [*_UNITS, "class", "intervention", "span", "length", "depth", "draw", "metric", "value", "n", "low",
+    "needles": [*_EFFECT, "intervention", "span", "length", "depth", "draw", "metric", "value", "n", "low",
                 "high"],
     "profiles": [*_CELL, "length", "site", "metric", "value"],
     "recipes": [*_CELL, "embedding_std", "rate", "metric", "value"],

@@ -25,7 +25,7 @@ def rows(random: np.random.Generator) -> list[tuple[str, tuple]]:
             found += thresholds(name, family, corpus)
             found += effects((name, family, 0, corpus, "bos"), family, random)
     for name in ("mini-mamba", "mini-mamba2"):
-        found += needles((name, MODELS[name], "taught", 0, "reference", "bos", "gate_zero", "all", 450))
+        found += needles((name, MODELS[name], 0, "reference", "bos", "gate_zero", "all", 450))
     return found
 
 

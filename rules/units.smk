@@ -83,7 +83,7 @@ rule find_sets:
 rule intervene:
     input:
         manifests=read_by("intervene", "manifest.json"),
-        checkpoint=read_by("intervene", "weights", of=("pretrain", "fetch", "teach")),
+        checkpoint=read_by("intervene", "weights", of=("pretrain", "fetch")),
         corpus=result("corpus", "corpus.parquet"),
         activity=result("observe", "activity"),
     output:

@@ -10,14 +10,15 @@ with job(snakemake) as run:
     cfg = run.cfg
     folders = dict(zip(cfg["models"], run.input.activity, strict=True))
     heads = [folders[name] for name, family in cfg["models"].items() if family == "mamba2"]
+    # In every state of a model, the first Mamba-2 in that state.
+    heads = {path.stem: path for folder in reversed(heads) for path in folder.glob("*.safetensors")}
     rows = {"sets": [], "writes": [], "thresholds": []}
     for (name, family), weights in zip(cfg["models"].items(), run.input.weights, strict=True):
         rng = stream(cfg["root_seed"], "sink", "sets", cfg["corpus"], name)
         for path in sorted(folders[name].glob("*.safetensors")):
             activity = Activity.load(path)
             columns = units.output_weights(adapters.load(weights / path.stem))
-            others = [folder / path.name for folder in heads if (folder / path.name).exists() and family == "mamba"]
-            other = Activity.load(others[0]) if others else None
+            other = Activity.load(heads[path.stem]) if family == "mamba" and path.stem in heads else None
             own = name.removesuffix(f"-{path.stem}")  # a taught mini is its base model in another state
             cell = {"study": "sink", "architecture": own, "family": family, "model": path.stem, "seed": 0}
             cell["corpus"] = cfg["corpus"]

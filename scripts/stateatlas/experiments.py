@@ -48,8 +48,7 @@ def language_models(s: Settings) -> list[str]:
     """Every language model that some experiment needs."""
     chosen = s["language"]["cells"] if "language" in s["extras"] else {}
     tuned = [name for name, tasks in chosen.items() if tasks]
-    asked = [name.removesuffix(TAUGHT) for name in seekers(s)]
-    return list(dict.fromkeys([*tuned, *(name for name, _ in units(s)), *asked]))
+    return list(dict.fromkeys([*tuned, *(name for name, _ in units(s))]))
 
 
 def units(s: Settings) -> list[tuple[str, str]]:
@@ -61,15 +60,19 @@ TAUGHT = "-taught"  # behind the name of a mini that was taught to find needles
 
 
 def seekers(s: Settings) -> list[str]:
-    """Every language model that the needle test asks; minis are taught first."""
-    chosen = s["sink"]["needles"]["models"] if "sink" in s["studies"] else []
-    return [name + TAUGHT if name in all_minis(s) else name for name in chosen]
+    """Every language model that the needle test asks; each is one of those with units."""
+    return s["sink"]["needles"]["models"] if "sink" in s["studies"] else []
+
+
+def asked_as(s: Settings, name: str) -> str:
+    """The name of what is asked in place of a language model: a mini is taught first."""
+    return name + TAUGHT if name in all_minis(s) else name
 
 
 def observed(s: Settings, corpus: str) -> list[str]:
     """Every language model whose units are observed on a corpus."""
-    found = list(s["sink"]["models"])
-    return list(dict.fromkeys([*found, *(seekers(s) if corpus == s["sink"]["needles"]["corpus"] else ())]))
+    asked = seekers(s) if corpus == s["sink"]["needles"]["corpus"] else []
+    return list(dict.fromkeys([*s["sink"]["models"], *(asked_as(s, name) for name in asked)]))
 
 
 def minis(s: Settings) -> list[str]:

@@ -178,7 +178,7 @@ def fitted(draw: Draw, length: int, depth: float, count: Callable[[str], int], f
         If so few tokens hold no such prompt, or if the essay is too short to fill them.
     """
     kind = draw.variant.haystack
-    most = len(draw.essay) if kind == "essay" else length
+    most = min(len(draw.essay), length) if kind == "essay" else length  # a word is a token at least
     raised = "raise sink.needles.lengths in config.yaml"
 
     def tokens(units: int) -> int:

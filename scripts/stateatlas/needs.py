@@ -125,7 +125,7 @@ def find_sets(s: Settings, w: Wildcards) -> dict:
 def find_needles(s: Settings, w: Wildcards) -> dict:
     chosen = {key: value for key, value in s["sink"]["needles"].items() if key not in ("models", "essay")}
     essay = s["sink"]["needles"]["essay"]
-    state = "taught" if w["model"] + experiments.TAUGHT in experiments.seekers(s) else "trained"
+    state = "taught" if w["model"] in experiments.all_minis(s) else "trained"
     own = {"family": family(s, w["model"]), "state": state, "essay": essay}
     own["essay_hash"] = sha256_file(Path(essay)) if essay else ""
     return {"needles": chosen} | own | keys("root_seed", "bootstrap")(s, w)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from stateatlas import packing
-from stateatlas.training import optimiser
+from stateatlas.training import descend, optimiser
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,8 @@ class Trainer:
             yield
 
     def update(self, windows: np.ndarray) -> float:
-        for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate(self.step, self.recipe)
         loss = next_token_loss(self.model, as_tokens(windows, next(self.model.parameters()).device))
-        self.optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip)
-        self.optimiser.step()
+        descend(self.model, self.optimiser, loss, learning_rate(self.step, self.recipe), self.recipe.clip)
         return loss.item()
 
     def progress(self) -> str:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import nn
 
-from stateatlas import complements, generation, needles, units
+from stateatlas import complements, generation, needles, teaching, units
 from stateatlas.adapters import Adapter
 from stateatlas.needles import FEWEST, VARIANTS, Draw, Prompt
 from stateatlas.statistics import wilson
@@ -87,17 +88,16 @@ def asked(
 def _likelihood(model: Adapter, given: Samples) -> tuple[np.ndarray, np.ndarray]:
     """Return the nats a token of the right answers, and whether each of their tokens is the most likely one."""
     device = next(model.parameters()).device
-    nats, right = np.zeros(len(given.read)), np.zeros(len(given.read), bool)
-    whole = [np.concatenate(pair) for pair in zip(given.read, given.answers, strict=True)]
-    for rows in generation.batches(whole, BATCH):
-        tokens = torch.from_numpy(np.stack([whole[i] for i in rows])).to(device)
-        chances = model(tokens[:, :-1]).log_softmax(-1)
-        for row, i in enumerate(rows):
-            wanted = torch.from_numpy(given.answers[i]).to(device)
-            own = chances[row, -len(wanted) :]
-            nats[i] = -own.gather(1, wanted[:, None]).double().mean().item()
-            right[i] = bool((own.argmax(-1) == wanted).all())
-    return nats, right
+    pairs, nats, right = list(zip(given.read, given.answers, strict=True)), [], []
+    for i in range(0, len(pairs), BATCH):
+        read, wanted = (part.to(device) for part in teaching.batch(pairs[i : i + BATCH]))
+        logits = model(read)
+        lost = nn.functional.cross_entropy(
+            logits.transpose(1, 2), wanted, ignore_index=teaching.UNREAD, reduction="none"
+        )
+        nats.append(lost.double().sum(dim=1) / (wanted != teaching.UNREAD).sum(dim=1))
+        right.append(teaching.answered(logits, wanted))
+    return torch.cat(nats).cpu().numpy(), torch.cat(right).cpu().numpy()
 
 
 def rows(

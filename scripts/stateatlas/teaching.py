@@ -19,7 +19,7 @@ from stateatlas.needles import Draw, Prompt, Variant
 from stateatlas.packing import BOS
 from stateatlas.pretraining import as_tokens, next_token_loss
 from stateatlas.seeds import stream
-from stateatlas.training import optimiser
+from stateatlas.training import descend, optimiser
 
 log = logging.getLogger(__name__)
 UNREAD = -100  # what cross-entropy leaves out
@@ -90,9 +90,14 @@ def batch(pairs: list[tuple[np.ndarray, np.ndarray]]) -> tuple[torch.Tensor, tor
     return read, wanted
 
 
+def answered(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """Return of which answers every token is the most likely one, (n,) bool."""
+    return ((logits.argmax(-1) == wanted) | (wanted == UNREAD)).all(dim=1)
+
+
 def right(logits: torch.Tensor, wanted: torch.Tensor) -> float:
     """Return the share of answers of which every token is the most likely one."""
-    return ((logits.argmax(-1) == wanted) | (wanted == UNREAD)).all(dim=1).double().mean().item()
+    return answered(logits, wanted).double().mean().item()
 
 
 class Trainer:
@@ -142,8 +147,6 @@ class Trainer:
                 return
 
     def update(self, windows: np.ndarray) -> None:
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.learning_rate()
         device = next(self.model.parameters()).device
         rng = stream(self.root, *self.names, "batch", self.step)
         pairs = [self.pair(self.recipe.stages[self.stage], rng) for _ in range(self.recipe.batch)]
@@ -151,10 +154,8 @@ class Trainer:
         logits = self.model(read).float()
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=UNREAD)
         text = next_token_loss(self.model, as_tokens(windows, device))
-        self.optimiser.zero_grad()
-        (loss + self.recipe.language_weight * text).backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip)
-        self.optimiser.step()
+        both = loss + self.recipe.language_weight * text
+        descend(self.model, self.optimiser, both, self.learning_rate(), self.recipe.clip)
         self.average += (1 - MEMORY) * (right(logits, wanted) - self.average)
         if self.step % self.recipe.evaluate_every == 0:
             self._note(answer_nats=loss.item(), text_nats=text.item(), stage=self.stage, moving_accuracy=self.average)

@@ -80,6 +80,16 @@ def optimiser(model: Residual, recipe: Recipe) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas, fused=True)
 
 
+def descend(model: nn.Module, optimiser: torch.optim.Optimizer, loss: torch.Tensor, rate: float, clip: float) -> None:
+    """Make one update of the weights, at the learning rate `rate` and with the gradient's norm clipped."""
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    optimiser.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimiser.step()
+
+
 def learning_rate(step: int, recipe: Recipe) -> float:
     """Linear warm-up, then linear to `decay` times the peak at the cap."""
     if step < recipe.warmup:
@@ -145,14 +155,9 @@ class Trainer:
         if self.stop is None:
             self.coverage.add(tokens)
         states = torch.from_numpy(self.batches.task.label(tokens)["state"]).to(device)
-        for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate(self.step, self.recipe)
         logits = self.model(torch.from_numpy(tokens).to(device))
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), states.flatten())
-        self.optimiser.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip)
-        self.optimiser.step()
+        descend(self.model, self.optimiser, loss, learning_rate(self.step, self.recipe), self.recipe.clip)
         if self.length < self.full:
             last = (logits[:, -1].argmax(-1) == states[:, -1]).float().mean().item()
             self.last_position += 0.1 * (last - self.last_position)

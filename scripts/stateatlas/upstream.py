@@ -67,7 +67,7 @@ def observed(s: Settings, w: Wildcards) -> list[Job]:
 
 def asked(s: Settings, w: Wildcards) -> list[Job]:
     """The model that is asked for needles, and its activity."""
-    name = next(name for name in experiments.seekers(s) if name.removesuffix(experiments.TAUGHT) == w["model"])
+    name = experiments.asked_as(s, w["model"])
     return [model(s, name), ("observe", {"model": name, "corpus": s["sink"]["needles"]["corpus"]})]
 
 
@@ -97,7 +97,7 @@ def _parts(s: Settings, rule: str) -> list[Wildcards]:
     if rule == "intervene":
         return [{"model": name, "corpus": corpus} for name, corpus in experiments.units(s)]
     if rule == "find_needles":
-        return [{"model": name.removesuffix(experiments.TAUGHT)} for name in experiments.seekers(s)]
+        return [{"model": name} for name in experiments.seekers(s)]
     return experiments.cells(s, rule)
 
 

@@ -14,6 +14,7 @@ from fake_tables import COLUMNS, FakeRun, fake_settings
 
 from stateatlas import results, scorecard
 from stateatlas.names import label, spelled
+from stateatlas.settings import resolve
 
 ROOT = Path(__file__).parents[2]
 PIXEL = bytes.fromhex(
@@ -290,3 +291,8 @@ def test_what_a_scale_leaves_out_of_the_other_experiments_is_said():
     said = {row["name"]: row["ours"] for row in results.narrower(fake_settings(extras=["held_out", "recipes"]))}
     assert said["architectures: held-out tasks and targets"] == "Mamba, Transformer, LSTM"
     assert said["erased from and patched"] == "no" and said["learning rates of the recipe grid"] == 1
+    laptop = resolve(yaml.safe_load((ROOT / "config.yaml").read_text()))
+    said = {row["name"]: row["ours"] for row in results.narrower(laptop)}
+    assert said["held-out tasks and targets"] == "Mod-3, Queue, Dyck parity, Code-Depth"
+    assert said["tasks that language models are tuned on"] == "Parity, Dyck"
+    assert said["initial scales of the embedding of the recipe grid"] == 2

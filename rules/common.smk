@@ -18,7 +18,15 @@ if str(SCRIPTS) not in sys.path:
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-from stateatlas import adoption, backend as _backend, claims as _claims, experiments, plan, settings as _settings
+from stateatlas import (
+    adoption,
+    backend as _backend,
+    claims as _claims,
+    experiments,
+    plan,
+    settings as _settings,
+    unit_cells,
+)
 
 # Read here, not by `configfile:`, which names neither the file nor the line of a mistake. `config` is what is laid
 # over it: the command line's, or in a module what the importing Snakefile gives.
@@ -47,6 +55,12 @@ if workflow.is_main_process:
     ]
 if workflow.is_main_process:
     logger.info(f"Kernels of Mamba and Mamba-2: {_backend.SAID[SETTINGS['backend']]}.")
+    if "sink" in SETTINGS["studies"]:
+        printed = _settings.read(ROOT / "data/published.yaml")["sink"]["cells"]
+        logger.info(
+            f"Study C: {unit_cells.number(SETTINGS['sink']):,} cells planned "
+            f"(the paper: {printed['planned']:,}, of which {printed['evaluated']:,} evaluated)."
+        )
 PLAN = plan.Plan(SETTINGS)
 RESULTS = f"results/{SETTINGS['scale']}"
 

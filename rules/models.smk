@@ -15,8 +15,11 @@ rule corpus:
     wildcard_constraints:
         corpus="|".join(SETTINGS["corpora"]),
     priority: 4
+    # Of the hub: where the network is, and tried again.
+    localrule: True
+    retries: 2 * any("name" in SETTINGS["corpora"][w["corpus"]] for rule, w in PLAN.jobs() if rule == "corpus")
     conda:
-        "../envs/analysis.yaml"
+        "../envs/corpora.yaml"
     threads: 1
     resources:
         mem_mb=grows(2000),

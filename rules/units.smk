@@ -62,6 +62,7 @@ rule find_sets:
         manifest=at("find_sets", "manifest.json"),
         sets=at("find_sets", "sets.parquet"),
         writes=at("find_sets", "writes.parquet"),
+        signatures=at("find_sets", "signatures.parquet"),
         thresholds=at("find_sets", "thresholds.parquet"),
     log:
         log_of("find_sets"),

@@ -12,7 +12,7 @@ with job(snakemake) as run:
     heads = [folders[name] for name, family in cfg["models"].items() if family == "mamba2"]
     # In every state of a model, the first Mamba-2 in that state.
     heads = {path.stem: path for folder in reversed(heads) for path in folder.glob("*.safetensors")}
-    rows = {"sets": [], "writes": [], "thresholds": []}
+    rows = {"sets": [], "writes": [], "signatures": [], "thresholds": []}
     for (name, family), weights in zip(cfg["models"].items(), run.input.weights, strict=True):
         rng = stream(cfg["root_seed"], "sink", "sets", cfg["corpus"], name)
         for path in sorted(folders[name].glob("*.safetensors")):

@@ -5,7 +5,7 @@ LeVeque 1983, the batch form of Welford's update), so memory does not grow with 
 number of groups of documents: intervals resample these.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -18,18 +18,19 @@ from stateatlas.adapters import Adapter
 from stateatlas.token_classes import CLASSES, CONTENT
 
 CHUNK = 16  # windows
+FREQUENT = 24  # tokens whose signal is kept by itself: what any two of them share is a null for dual sets
 
 
 class Moments:
     """Counts (classes,), means and sums of squared deviations (classes, width) of what is added, float64."""
 
-    def __init__(self, width: int):
-        self.count = np.zeros(len(CLASSES))
-        self.mean, self.squares = np.zeros((2, len(CLASSES), width))
+    def __init__(self, width: int, classes: int = len(CLASSES)):
+        self.count = np.zeros(classes)
+        self.mean, self.squares = np.zeros((2, classes, width))
 
     def add(self, values: np.ndarray, classes: np.ndarray) -> None:
-        """Add tokens: values (tokens, width), classes (tokens,)."""
-        for index in np.unique(classes):
+        """Add tokens: values (tokens, width), classes (tokens,); those of a negative class are left out."""
+        for index in np.unique(classes[classes >= 0]):
             part = values[classes == index].astype(np.float64)
             mean = part.mean(axis=0)
             self._merge(index, len(part), mean, ((part - mean) ** 2).sum(axis=0))
@@ -58,7 +59,8 @@ class Activity:
     count: tokens, (groups, classes); signal: its means, (groups, classes, blocks, units); spread: the standard
     deviation of the signal over all tokens of a class, (classes, blocks, units); output: mean outputs, (groups,
     classes, blocks, inner); norm: the mean length of what a unit writes to the stream, (classes, blocks, units);
-    gate, delta: means of SiLU(z) and Δ over reference tokens, (blocks, inner) and (blocks, units), or of no columns.
+    gate, delta: means of SiLU(z) and Δ over reference tokens, (blocks, inner) and (blocks, units), or of no columns;
+    frequent: mean signals of the most frequent tokens that are neither BOS nor newline, (tokens, blocks, units).
     """
 
     count: np.ndarray
@@ -68,6 +70,7 @@ class Activity:
     norm: np.ndarray
     gate: np.ndarray
     delta: np.ndarray
+    frequent: np.ndarray
 
     def save(self, path: Path) -> None:
         """Write the arrays to a safetensors file."""
@@ -98,36 +101,52 @@ def pooled(means: np.ndarray, count: np.ndarray, times: np.ndarray | None = None
         return total / number.reshape(*number.shape, *[1] * (means.ndim - 2))
 
 
-def measure(model: Adapter, groups: Iterable[np.ndarray]) -> Activity:
+def measure(model: Adapter, groups: Sequence[np.ndarray]) -> Activity:
     """Return what the units of a model do over groups of windows, each (windows, length, 2) of ids and classes."""
+    tokens = frequent(groups)
     counts, signals, outputs = [], [], []
     total: list[dict[str, Moments]] = []
     for windows in groups:
-        found = observe(model, windows)
+        found = observe(model, windows, tokens)
         counts.append(found[0]["signal"].count)
         signals.append(np.stack([known["signal"].mean for known in found], axis=1))
         outputs.append(np.stack([known["output"].mean for known in found], axis=1))
-        total = total or [{name: Moments(m.mean.shape[1]) for name, m in known.items()} for known in found]
+        total = total or [{name: Moments(*m.mean.shape[::-1]) for name, m in known.items()} for known in found]
         for known, new in zip(total, found, strict=True):
             for name, moments in known.items():
                 moments.merge(new[name])
-    blocks = {name: np.stack([known[name].mean for known in total], axis=1) for name in ("norm", "gate", "delta")}
+    blocks = {
+        name: np.stack([known[name].mean for known in total], axis=1) for name in ("norm", "gate", "delta", "frequent")
+    }
     spread = np.sqrt(np.stack([known["signal"].variance for known in total], axis=1))
     return Activity(
         np.stack(counts), np.stack(signals), spread, np.stack(outputs),
-        blocks["norm"], blocks["gate"][CONTENT], blocks["delta"][CONTENT],
+        blocks["norm"], blocks["gate"][CONTENT], blocks["delta"][CONTENT], blocks["frequent"],
     )  # fmt: skip
 
 
+def frequent(groups: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the most frequent tokens that are neither BOS nor newline; among equals the smaller id first."""
+    ids, classes = np.concatenate([windows.reshape(-1, 2) for windows in groups]).T
+    boundaries = [CLASSES.index("bos"), CLASSES.index("newline")]
+    found, number = np.unique(ids[~np.isin(classes, boundaries)], return_counts=True)
+    return found[np.argsort(-number, kind="stable")[:FREQUENT]]
+
+
 @torch.inference_mode()
-def observe(model: Adapter, windows: np.ndarray) -> list[dict[str, Moments]]:
-    """Return the moments of every block by quantity, over windows (windows, length, 2) of ids and classes."""
+def observe(model: Adapter, windows: np.ndarray, tokens: np.ndarray) -> list[dict[str, Moments]]:
+    """Return the moments of every block by quantity, over windows (windows, length, 2) of ids and classes.
+
+    Those of `frequent` are the signal's, by the place of a token in `tokens`; all others by class.
+    """
+    place = np.full(int(max(windows[..., 0].max(), tokens.max())) + 1, -1)
+    place[tokens] = np.arange(len(tokens))
     kind = units.family(model.family)
     found: list[dict[str, Moments]] = [{} for _ in range(model.depth)]
     device = next(model.parameters()).device
     for start in range(0, len(windows), CHUNK):
         chunk = windows[start : start + CHUNK]
-        classes = chunk[..., 1].ravel()
+        classes, places = chunk[..., 1].ravel(), place[chunk[..., 0].ravel()]
         stream = model.embed(torch.from_numpy(chunk[..., 0].astype(np.int64)).to(device))
         for index, known in enumerate(found):
             seen = kind.observe(model, index, stream)
@@ -142,6 +161,8 @@ def observe(model: Adapter, windows: np.ndarray) -> list[dict[str, Moments]]:
             for name, values in quantities.items():
                 flat = values.flatten(0, 1).cpu().numpy()
                 known.setdefault(name, Moments(flat.shape[1])).add(flat, classes)
+                if name == "signal":
+                    known.setdefault("frequent", Moments(flat.shape[1], len(tokens))).add(flat, places)
             stream = seen.stream
     return found
 

@@ -1,46 +1,29 @@
-"""The grid of study C: what every set of units costs under every intervention, a planned cell at a time.
+"""The grid of study C: what every set of units costs under every intervention, cell by cell of `unit_cells`."""
 
-A cell is a boundary class, a set of units, an intervention, a span and, for sets that are drawn, a draw. All cells are
-planned first; one that has no meaning or no units keeps its place and says why it was not evaluated.
-"""
-
-import itertools
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import numpy as np
 
-from stateatlas import complements, units
-from stateatlas.interventions import NAMES
-from stateatlas.spans import SPANS, Windows
-
-# Sets of a boundary class. `top` are the units that write most at it, as many as there are single-bucket specialists;
-# `top_activation` are those of the other units. The drawn ones have several draws.
-SETS = ("single", "class", "dual", "top_activation", "single_and_top", "single_minus_top")
-DRAWN = ("complement", "norm_matched", "dual_subsample", "dual_complement")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell of the grid; `status` is "planned" or the reason why there is nothing to evaluate."""
-
-    boundary: str
-    set: str
-    intervention: str
-    span: str
-    draw: int
-    status: str
-
+from stateatlas import complements, unit_cells
+from stateatlas.spans import Windows
+from stateatlas.unit_cells import SCANS, SHARES, Cell
 
 Draws = dict[tuple[str, int], np.ndarray | None]  # (set, draw) -> units (blocks, units) bool, or None
 
 
 def draw_sets(
-    found: dict[str, np.ndarray], boundary: str, norms: np.ndarray, draws: int, rng: np.random.Generator
+    found: dict[str, np.ndarray],
+    boundary: str,
+    signature: np.ndarray,
+    norms: np.ndarray,
+    draws: int,
+    rng: np.random.Generator,
 ) -> Draws:
     """Return the units of every set and draw for a boundary class.
 
-    found: the sets of `signatures.sets`; norms: (blocks, units), the mean length of what a unit writes at the class.
+    found: the sets of `signatures.sets`; signature, norms: (blocks, units), that of the class and the mean length of
+    what a unit writes there.
     """
     single, dual = found[f"single_{boundary}"], found["dual"]
     result: Draws = {
@@ -56,28 +39,26 @@ def draw_sets(
         result["norm_matched", draw] = complements.norm_matched(single, norms, rng)
         result["dual_subsample", draw] = complements.subsample(dual, int(single.sum()), rng)
         result["dual_complement", draw] = complements.matched(dual, rng)
-    return result
+        result["single_unit", draw] = _largest(np.where(single, signature, np.nan), draw, draw + 1)
+    for place, share in enumerate(SHARES):
+        result["ranked", place] = _largest(signature, 0, max(1, round(share * signature.size)))
+    return {name: result[name] for name in unit_cells.names(draws)}
 
 
-def plan(family: str, boundary: str, chosen: Draws, controlled: list[str]) -> list[Cell]:
-    """Return the cells of a boundary class, in the order in which they are evaluated.
+def _largest(signature: np.ndarray, first: int, last: int) -> np.ndarray:
+    """Return the units whose places by signature, the largest first, are from `first` to before `last`.
 
-    controlled: the interventions that drawn sets are evaluated under.
+    Units without a signature (NaN) have no place.
     """
-    cells = []
-    for intervention, span, (name, draw) in itertools.product(NAMES, SPANS, chosen):
-        members = chosen[name, draw]
-        status = "planned"
-        if not units.applicable(family, intervention):
-            status = "not applicable"
-        elif name in DRAWN and intervention not in controlled:
-            status = "no controls at this scale"
-        elif members is None:
-            status = "no complement"
-        elif not members.any():
-            status = "no units"
-        cells.append(Cell(boundary, name, intervention, span, draw, status))
-    return cells
+    order = np.argsort(-signature, axis=None, kind="stable")[: np.isfinite(signature).sum()]
+    members = np.zeros(signature.shape, bool)
+    members.flat[order[first:last]] = True
+    return members
+
+
+def sizes(chosen: Draws) -> dict[tuple[str, int], int | None]:
+    """Return how many units every set has; None where it could not be drawn."""
+    return {name: None if members is None else int(members.sum()) for name, members in chosen.items()}
 
 
 def evaluate(windows: Windows, cells: list[Cell], chosen: Draws, losses: np.ndarray) -> Iterator[int]:
@@ -103,7 +84,7 @@ def summary(
     weights = _document_weights(documents, rng, bootstrap)  # (1 + bootstrap, windows), the first row all ones
     groups: dict[tuple, dict[str, list[int]]] = {}
     for index, cell in enumerate(cells):
-        if not np.isnan(losses[index]).any():
+        if cell.set not in SCANS and not np.isnan(losses[index]).any():
             key = cell.boundary, cell.intervention, cell.span
             groups.setdefault(key, {}).setdefault(cell.set, []).append(index)
     for (boundary, intervention, span), rows in groups.items():
@@ -116,11 +97,14 @@ def summary(
             }  # fmt: skip
 
 
-def planned(cells: list[Cell], losses: np.ndarray) -> Iterator[dict]:
-    """Yield the rows of the table `cells`: every cell with its mean effect, or the reason why it has none."""
+def planned(cells: list[Cell], chosen: Draws, losses: np.ndarray) -> Iterator[dict]:
+    """Yield the rows of the table `cells`: every cell with its number of units and its mean effect, or the reason why
+    it has none."""
+    number = sizes(chosen)
     for cell, row in zip(cells, losses, strict=True):
         known = asdict(cell)
         known["class"] = known.pop("boundary")
+        known["units"] = number[cell.set, cell.draw] or 0
         status = "evaluated" if cell.status == "planned" else cell.status
         yield known | {"status": status, "metric": "delta_nll", "value": float(np.mean(row)), "n": len(row)}
 

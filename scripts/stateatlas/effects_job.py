@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from stateatlas import adapters, annotation, effects
+from stateatlas import adapters, annotation, effects, unit_cells, units
 from stateatlas.activity import Activity
 from stateatlas.checkpoint import Checkpoint
 from stateatlas.corpora import file
 from stateatlas.job import InputError
 from stateatlas.loop import EVERY
 from stateatlas.seeds import stream
-from stateatlas.signatures import sets, signatures
+from stateatlas.signatures import NAMED, sets, signatures
 from stateatlas.spans import Windows
 from stateatlas.token_classes import CLASSES
 
@@ -37,7 +37,7 @@ def grid(
     """
     model = adapters.load(weights).to(device)
     documents = annotation.annotate(annotation.tokenizer(weights), file.read(corpus, "test", "text"))
-    found, checkpoint = sets(signatures(activity)), Checkpoint(work)
+    signature, checkpoint = signatures(activity), Checkpoint(work)
     known = checkpoint.load() or {}
     cell = {"study": "sink", "seed": 0} | {key: cfg[key] for key in ("architecture", "family", "corpus")}
     rows, cells = [], []
@@ -52,13 +52,15 @@ def grid(
             )
         rng = stream(*names, "draws", cfg["architecture"])
         norms = activity.norm[CLASSES.index(boundary)]
-        chosen = effects.draw_sets(found, boundary, norms, cfg["draws"], rng)
-        planned = effects.plan(cfg["family"], boundary, chosen, cfg["controlled"])
+        own = signature[NAMED.index(boundary)]
+        chosen = effects.draw_sets(sets(signature), boundary, own, norms, cfg["draws"], rng)
+        applicable = units.family(cfg["family"]).INTERVENTIONS
+        planned = unit_cells.plan(applicable, boundary, effects.sizes(chosen), cfg["controlled"])
         losses = known.setdefault(boundary, torch.full((len(planned), len(tokens)), torch.nan, dtype=torch.float64))
         windows = Windows(model, tokens, cfg["context"] - 1 - annotation.MEASURED, activity.means())
         _fill(windows, planned, chosen, losses.numpy(), lambda: checkpoint.save(known))
         rows += [cell | row for row in effects.summary(planned, losses.numpy(), origin, rng, cfg["bootstrap"])]
-        cells += [cell | row for row in effects.planned(planned, losses.numpy())]
+        cells += [cell | row for row in effects.planned(planned, chosen, losses.numpy())]
     return rows, cells
 
 

@@ -1,5 +1,9 @@
-"""The names of all unit interventions (protocol C). What a family has no meaning for is *not applicable* there."""
+"""The names of all unit interventions and their spans (protocol C).
+
+What a family has no meaning for is *not applicable* there.
+"""
 
 OF_STATE_SPACE = ("gate_zero", "gate_one", "gate_mean", "delta_zero", "delta_mean", "delta_shift")
 OF_ATTENTION = ("output_mean", "uniform_attention")
 NAMES = ("output_zero", *OF_STATE_SPACE, *OF_ATTENTION)
+SPANS = ("all", "from_boundary")

@@ -69,9 +69,17 @@ def _corpora(settings: dict) -> Iterator[Problem]:
     for name, corpus in settings["corpora"].items():
         if corpus["source"] not in sources:
             yield ["corpora", name, "source"], f"there is no such source: {nearest(corpus['source'], list(sources))}"
+        elif missing := _missing(corpus, of_interpreter=literal(sources[corpus["source"]], "of_interpreter")):
+            yield ["corpora", name], f"{' and '.join(missing)} is missing: name a data set and its commit, or files"
         for i, file in enumerate(corpus.get("files", ())):
             if not Path(file).is_file():
                 yield ["corpora", name, "files", i], "there is no such file"
+
+
+def _missing(corpus: dict, *, of_interpreter: bool) -> list[str]:
+    """What a corpus lacks that is neither the interpreter's nor in files."""
+    given = of_interpreter or "files" in corpus
+    return [] if given else [key for key in ("name", "revision") if key not in corpus]
 
 
 def _all_tasks(files: dict[str, Path]) -> list[str]:

@@ -222,6 +222,38 @@ def minis(table: pd.DataFrame) -> dict:
     return {"header": ["", "steps", "nats a token", "bigram model", "better by"], "rows": body}
 
 
+_SINK = {  # of study C: what a scale may take fewer of, and the protocol's number
+    "windows": ("windows a corpus and boundary", 200),
+    "draws": ("control sets of each kind", 30),
+    "boundaries": ("boundaries", 2),
+}
+_CELLS = ("evaluated", "not applicable", "no controls at this scale", "no units", "no complement")
+
+
+def smaller(sink: dict) -> list[dict]:
+    """What this scale takes fewer of in study C, in the shape of `sizes`."""
+    ours = {key: per_task(sink[key], [""])[""] for key in _SINK}
+    return [
+        {"name": f"study C: {text}", "protocol": full, "ours": ours[key]}
+        for key, (text, full) in _SINK.items()
+        if ours[key] < full
+    ]
+
+
+def unit_cells(cells: pd.DataFrame, published: dict) -> dict:
+    """How many cells of study C's grid were planned and evaluated, and why the others were not, beside the paper's."""
+    body = []
+    for name, rows in cells.groupby("architecture", sort=False):
+        counts = rows["status"].value_counts()
+        numbers = [len(rows), *(int(counts.get(status, 0)) for status in _CELLS)]
+        body.append([label(str(name)), *(_cell(f"{number:,}") for number in numbers)])
+    printed = published.get("sink", {}).get("cells")
+    if printed:
+        known = [printed["planned"], printed["evaluated"]]
+        body.append(["paper", *(_cell(f"{number:,}") for number in known), *[_cell("")] * (len(_CELLS) - 1)])
+    return {"header": ["", "planned", *_CELLS], "rows": body}
+
+
 def _written(numbers: dict[str, int]) -> str:
     if len(set(numbers.values())) == 1:
         return str(next(iter(numbers.values())))

@@ -34,7 +34,7 @@ class Rule:
 RULES = {
     "corpus": Rule(
         "corpora/{corpus}",
-        "analysis",
+        "corpora",
         ("corpus",),
         needs.corpus,
         modules=lambda s, w: [needs.source(s, w).relative_to(PACKAGE).as_posix()],

@@ -23,7 +23,9 @@ from stateatlas.results import (
     per_task,
     reference_cells,
     sizes,
+    smaller,
     solve_rates,
+    unit_cells,
 )
 
 SEVERAL = 4  # so many values of a claim are listed in the first table; more are summed up there
@@ -43,6 +45,8 @@ _FIGURES = (
     "interventions",
     "needles",
     "surfaces",
+    "scans",
+    "units",
     "sets",
     "writes",
     "recipes",
@@ -90,7 +94,7 @@ def render(
     )
     return environment.from_string(Path(template).read_text(encoding="utf-8")).render(
         settings=settings,
-        papers=settings["published"],
+        papers=[settings["published"][study] for study in settings["studies"]],
         run=_run(settings, run),
         claims=[_claim(entry, judged, figures) for entry in here],
         tally=_tally(judged),
@@ -102,8 +106,11 @@ def render(
         reference=_reference(reference, settings["published"]),
         figures=[_figure(name, figures[name], captions.get(name, "")) for name in ordered(figures, _FIGURES)],
         assumptions=assumptions,
-        sizes=sizes(settings) + narrower(settings),
+        sizes=sizes(settings)
+        + narrower(settings)
+        + (smaller(settings["sink"]) if "sink" in settings["studies"] else []),
         minis=minis(tables["minis"]) if "minis" in tables else None,
+        unit_cells=unit_cells(tables["cells"], settings["published"]) if "cells" in tables else None,
     )
 
 

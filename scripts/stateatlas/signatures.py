@@ -44,6 +44,21 @@ def sets(signature: np.ndarray, tau: float = TAU) -> dict[str, np.ndarray]:
     return found | {"dual": found["bos"] & found["newline"]}
 
 
+def pair_shares(activity: Activity, form: str = "", tau: float = TAU) -> np.ndarray:
+    """Return the share of the units that is above tau for both tokens, for every pair of frequent tokens.
+
+    It is what the dual sets of arbitrary pairs would be. form: see `signatures`.
+    """
+    means = pooled(activity.signal, activity.count)
+    found = activity.frequent - means[CONTENT]
+    if (form or deciding(activity)) == "standardised":
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = found / activity.spread[CONTENT]
+    above = (found > tau).reshape(len(found), -1).astype(float)
+    first, second = np.triu_indices(len(above), 1)
+    return (above @ above.T / above.shape[1])[first, second]
+
+
 def bucketed(activity: Activity, number: int, rng: np.random.Generator) -> Activity:
     """Return the activity of `number` random buckets of the units of every block, each unit in one of them.
 
@@ -62,7 +77,8 @@ def bucketed(activity: Activity, number: int, rng: np.random.Generator) -> Activ
     shuffled = np.take_along_axis(activity.signal, order[None, None], axis=-1)
     signal = shuffled.reshape(groups, classes, blocks, number, -1).mean(axis=-1)
     spread = np.full((classes, blocks, number), np.nan)
-    return Activity(activity.count, signal, spread, activity.output, spread, activity.gate, activity.delta)
+    parts = activity.output, spread, activity.gate, activity.delta, activity.frequent[..., :0]
+    return Activity(activity.count, signal, spread, *parts)
 
 
 def write_cosines(activity: Activity, weights: list[np.ndarray], times: np.ndarray | None = None) -> np.ndarray:

@@ -11,8 +11,8 @@ import torch
 
 from stateatlas import units
 from stateatlas.adapters import Adapter
+from stateatlas.interventions import SPANS
 
-SPANS = ("all", "from_boundary")
 CHUNK = 64  # windows
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_WHOLE = ("seed", "step", "length", "site", "k", "draw", "n", "atom")
+_WHOLE = ("seed", "step", "length", "site", "k", "draw", "n", "atom", "units", "block", "unit")
 _REAL = ("embedding_std", "rate", "tau", "value", "low", "high")
 _NUMBERS = dict.fromkeys(_WHOLE, "int64") | dict.fromkeys(_REAL, "float64")
 _UNITS = ["study", "architecture", "family", "model", "seed", "corpus"]
@@ -30,8 +30,9 @@ SCHEMAS = {
     "sets": [*_UNITS, "class", "metric", "value", "n", "low", "high"],
     "writes": [*_UNITS, "class", "metric", "value", "n", "low", "high"],
     "thresholds": [*_UNITS, "form", "tau", "metric", "value", "n"],
+    "signatures": [*_UNITS, "class", "block", "unit", "set", "value"],
     "interventions": [*_EFFECT, "intervention", "span", "metric", "value", "n", "low", "high"],
-    "cells": [*_EFFECT, "intervention", "span", "set", "draw", "status", "metric", "value", "n"],
+    "cells": [*_EFFECT, "intervention", "span", "set", "draw", "units", "status", "metric", "value", "n"],
     "needles": [*_EFFECT, "intervention", "span", "length", "depth", "draw", "metric", "value", "n", "low",
                 "high"],
     "profiles": [*_CELL, "length", "site", "metric", "value"],

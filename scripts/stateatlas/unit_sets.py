@@ -9,7 +9,17 @@ import numpy as np
 
 from stateatlas import complements
 from stateatlas.activity import Activity
-from stateatlas.signatures import FORMS, NAMED, TAUS, bucketed, sets, signature_cosine, signatures, write_cosines
+from stateatlas.signatures import (
+    FORMS,
+    NAMED,
+    TAUS,
+    bucketed,
+    pair_shares,
+    sets,
+    signature_cosine,
+    signatures,
+    write_cosines,
+)  # fmt: skip
 
 AT_ONCE = 1 << 24  # numbers of a resampled signature that are held at a time
 NULLS = 100  # control sets, random bucketings
@@ -19,7 +29,7 @@ Row = tuple[str, float, float, float]  # metric, value, low, high
 def rows(
     activity: Activity, weights: list[np.ndarray], heads: Activity | None, rng: np.random.Generator, draws: int
 ) -> Iterator[tuple[str, dict]]:
-    """Yield the rows of a model by table: `sets`, `writes` and `thresholds`.
+    """Yield the rows of a model by table: `sets`, `writes`, `signatures` and `thresholds`.
 
     weights: see `write_cosines`; heads: the activity of a Mamba-2, where the model is a Mamba.
     """
@@ -32,11 +42,24 @@ def rows(
                 table,
                 {"class": "bos", "metric": metric, "value": value, "n": len(activity.count), "low": low, "high": high},
             )
+    yield from (("signatures", row) for row in by_unit(activity))
     for form, tau, metric, value in thresholds(activity):
         yield (
             "thresholds",
             {"form": form, "tau": tau, "metric": metric, "value": value, "n": activity.signal[0, 0].size},
         )
+
+
+def by_unit(activity: Activity) -> Iterator[dict]:
+    """Yield the signature of every unit for BOS and newline, with the set that it is in."""
+    signature = signatures(activity)
+    found = sets(signature)
+    names = np.full(signature.shape[1:], "none", dtype=object)
+    for name in ("single_bos", "single_newline", "dual"):
+        names[found[name]] = name
+    for name in ("bos", "newline"):
+        for (block, unit), value in np.ndenumerate(signature[NAMED.index(name)]):
+            yield {"class": name, "block": block, "unit": unit, "set": names[block, unit], "value": value}
 
 
 def counts(activity: Activity, rng: np.random.Generator, draws: int) -> Iterator[Row]:
@@ -110,13 +133,19 @@ def writes(activity: Activity, weights: list[np.ndarray], rng: np.random.Generat
 
 
 def thresholds(activity: Activity) -> Iterator[tuple[str, float, str, float]]:
-    """Yield (form, tau, metric, share of the units) over the sweep of thresholds, for both forms of the signature."""
+    """Yield (form, tau, metric, share of the units) over the sweep of thresholds, for both forms of the signature.
+
+    `pairs_median` and `pairs_95`: the median and the 95th percentile over pairs of frequent tokens.
+    """
     for form in FORMS:
         signature = signatures(activity, form=form)
         for tau in TAUS:
             found = sets(signature, tau)
             for name in (*NAMED, *(f"single_{name}" for name in NAMED), "dual"):
                 yield form, tau, name, float(found[name].mean())
+            if len(pairs := pair_shares(activity, form, tau)):
+                yield form, tau, "pairs_median", float(np.median(pairs))
+                yield form, tau, "pairs_95", float(np.quantile(pairs, 0.95))
 
 
 def _with_intervals(measure: Callable, activity: Activity, rng: np.random.Generator, draws: int) -> Iterator[Row]:

@@ -17,6 +17,7 @@ TABLES = {  # table -> the rule that makes its parts, one a cell, and the name o
     "minis": ("pretrain", "weights"),
     "sets": ("find_sets", "sets.parquet"),
     "writes": ("find_sets", "writes.parquet"),
+    "signatures": ("find_sets", "signatures.parquet"),
     "thresholds": ("find_sets", "thresholds.parquet"),
     "interventions": ("intervene", "effects.parquet"),
     "cells": ("intervene", "cells.parquet"),

@@ -266,6 +266,7 @@ def fake_settings(**more) -> dict:
     """What the figure rule hands to `draw`, without published numbers and without a reference run."""
     known = {
         "scale": "laptop",
+        "studies": ["encoding"],
         "tasks": list(TASKS),
         "architectures": list(ARCHITECTURES),
         "layers": 4,

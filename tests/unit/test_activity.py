@@ -1,5 +1,7 @@
 """Unit activity, signatures and sets, against plain loops over all tokens."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tiny_models
@@ -69,6 +71,20 @@ def test_activity_is_that_of_every_token_in_turn(model, monkeypatch):
             np.testing.assert_allclose(mean, values[at].mean(0).detach(), rtol=1e-9, atol=1e-12)
 
 
+def test_the_most_frequent_tokens_have_a_signal_of_their_own(model, monkeypatch):
+    groups = [windows(seed) for seed in range(3)]
+    monkeypatch.setattr(activity, "FREQUENT", 3)
+    found = activity.measure(model, groups)
+    everything = np.concatenate(groups)
+    inner = everything[~np.isin(everything[..., 1], [BOS, NEWLINE])][:, 0]
+    chosen = sorted(set(inner.tolist()), key=lambda token: (-(inner == token).sum(), token))[:3]
+    tokens = torch.from_numpy(everything[..., 0].astype(np.int64))
+    for index, stream in enumerate(model.states(tokens)[:-1]):
+        signal = units.family(model.family).observe(model, index, stream).signal
+        expected = [signal[tokens == token].mean(0).detach() for token in chosen]
+        np.testing.assert_allclose(found.frequent[:, index], np.stack(expected), rtol=1e-9, atol=1e-12)
+
+
 def test_activity_is_read_as_written(model, tmp_path):
     found = activity.measure(model, [windows()])
     found.save(tmp_path / "activity.safetensors")
@@ -85,7 +101,7 @@ def made(signal_bos, signal_newline, groups=4, tokens=100.0, spread=1.0):
     return activity.Activity(
         np.full((groups, len(CLASSES)), tokens), signal, np.full(signal.shape[1:], spread),
         np.zeros((groups, len(CLASSES), len(signal_bos), 2 * signal_bos.shape[1])),
-        np.zeros(signal.shape[1:]), np.zeros((1, 1)), np.zeros((1, 1)),
+        np.zeros(signal.shape[1:]), np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((0, *signal_bos.shape)),
     )  # fmt: skip
 
 
@@ -103,6 +119,22 @@ def test_sets_follow_their_definition():
     assert rows["undercount"] == 2
     assert rows["dual_share"] == 2 / 8
     assert rows["dual_minus_single_share"] == 0
+
+
+def test_pairs_of_frequent_tokens_share_what_is_above_the_threshold_for_both():
+    known = made([[0.0] * 4], [[0.0] * 4])
+    known = replace(known, frequent=np.array([[[0.6, 0.6, 0.0, 0.0]], [[0.6, 0.0, 0.0, 0.9]], [[0.0, 1.0, 0.7, 0.7]]]))
+    assert signatures.pair_shares(known, "raw").tolist() == [1 / 4, 1 / 4, 1 / 4]
+    assert signatures.pair_shares(known, "raw", tau=0.65).tolist() == [0, 0, 1 / 4]
+    rows = {(form, tau, name): value for form, tau, name, value in unit_sets.thresholds(known)}
+    assert rows["raw", 0.5, "pairs_median"] == rows["raw", 0.5, "pairs_95"] == 1 / 4
+
+
+def test_every_unit_has_its_signature_and_its_set():
+    known = made([[0.6, 0.6, 0.4, 0.0]], [[0.6, 0.0, 0.6, 0.0]])
+    rows = {(row["class"], row["unit"]): row for row in unit_sets.by_unit(known)}
+    assert [rows["bos", unit]["set"] for unit in range(4)] == ["dual", "single_bos", "single_newline", "none"]
+    np.testing.assert_allclose([rows["newline", unit]["value"] for unit in range(4)], [0.6, 0, 0.6, 0])
 
 
 def test_a_class_that_the_corpus_does_not_have_gives_no_specialists():

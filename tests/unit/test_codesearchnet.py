@@ -106,7 +106,7 @@ COMMIT = "0123456789abcdef" * 2 + "01234567"
 
 def test_the_hub_needs_the_package_and_a_commit(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(InputError, match=r"datasets is not installed; install it .*local JSON lines"):
+    with pytest.raises(InputError, match=r"datasets is not installed; install it .*local files"):
         read("codesearchnet", name="a/b", revision=COMMIT)
     with pytest.raises(InputError, match="revision 'main' is no commit; give all its 40"):
         read("codesearchnet", name="a/b", revision="main")

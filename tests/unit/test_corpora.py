@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import rule_jobs
@@ -125,6 +126,41 @@ def test_other_text_is_split_at_headings_or_into_paragraphs(tmp_path):
     found, skipped = read("text", files=[tmp_path / "b.txt"])
     assert [d.text.strip() for d in found] == ["first\nline two", "second"]
     assert skipped == {"duplicate": 1}
+
+
+def on_the_hub(folder: Path, **splits: list[str]) -> None:
+    for name, texts in splits.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"text": texts, "meta": [0] * len(texts)}), folder / f"{name}-00000-of-00001.parquet")
+
+
+def test_wikitext_on_the_hub_is_lines_that_make_articles(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    lines = ["", " = One = \n", "", " text \n", " = = Part = = \n", " = Two = \n", " more \n"]
+    others = {"validation": [" = Three = \n"], "test": [" = Four = \n", " end \n"]}
+    on_the_hub(tmp_path / "hub" / "wikitext-2-raw-v1", train=lines, **others)
+    on_the_hub(tmp_path / "hub" / "wikitext-103-raw-v1", train=["another part"])
+    options = {"folder": "wikitext-2-raw-v1", "revision": "0" * 40, "rows": "lines"}
+    found, _ = read("text", name=str(tmp_path / "hub"), **options)
+    assert {(d.split, d.name) for d in found} == {
+        ("train", "One"), ("train", "Two"), ("validation", "Three"), ("test", "Four"),
+    }  # fmt: skip
+    assert next(d.text for d in found if d.name == "One") == " = One = \n text \n = = Part = = \n"
+
+
+def test_a_data_set_without_splits_is_split_by_document(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    on_the_hub(
+        tmp_path / "hub" / "data",
+        train=[f"document {i}\n\nof two parts" for i in range(40)] + ["document 0\n\nof two parts", " "],
+    )
+    found, skipped = read("text", name=str(tmp_path / "hub"), revision="0" * 40)
+    assert len(found) == 40
+    assert skipped["duplicate"] == 1
+    assert {d.split for d in found} == {"train", "validation", "test"}
+    with pytest.raises(InputError, match="its fields are content, none of text; choose"):
+        pq.write_table(pa.table({"content": ["a"]}), tmp_path / "hub" / "data" / "train-00000-of-00001.parquet")
+        read("text", name=str(tmp_path / "hub"), revision="1" * 40)
 
 
 @pytest.mark.parametrize(

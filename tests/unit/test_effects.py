@@ -5,11 +5,16 @@ import pytest
 import tiny_models
 from test_units import means_of
 
-from stateatlas import adapters, complements, effects, spans
+from stateatlas import adapters, complements, effects, spans, unit_cells, units
 from stateatlas.interventions import NAMES, OF_ATTENTION
 
 BOUNDARY = 12
+SIGNATURE = np.arange(12.0).reshape(3, 4)[::-1].copy()  # the largest in the first block
 CONTROLLED = ["gate_zero", "output_zero"]
+
+
+def plan(family, chosen, controlled=CONTROLLED):
+    return unit_cells.plan(units.family(family).INTERVENTIONS, "bos", effects.sizes(chosen), controlled)
 
 
 @pytest.fixture
@@ -24,23 +29,21 @@ def chosen(model):
     sets = {name: np.zeros((3, 4), bool) for name in ("bos", "single_bos", "dual")}
     sets["single_bos"][0, 1] = sets["dual"][[0, 1, 2], [2, 0, 3]] = True
     sets["bos"] = sets["single_bos"] | sets["dual"]
-    return effects.draw_sets(sets, "bos", rng.random((3, 4)), 3, rng)
+    return effects.draw_sets(sets, "bos", SIGNATURE, rng.random((3, 4)), 3, rng)
 
 
 def test_every_cell_is_planned_and_says_why_it_is_not_evaluated(chosen):
-    cells = effects.plan("mamba2", "bos", chosen, CONTROLLED)
+    cells = plan("mamba2", chosen)
     assert len(cells) == len(NAMES) * 2 * len(chosen) == len(set(cells))
     for cell in cells:
         if cell.intervention in OF_ATTENTION:
             assert cell.status == "not applicable"
-        elif cell.set in effects.DRAWN and cell.intervention not in CONTROLLED:
+        elif cell.set in (*unit_cells.DRAWN, *unit_cells.SCANS) and cell.intervention not in CONTROLLED:
             assert cell.status == "no controls at this scale"
         else:
             empty = chosen[cell.set, cell.draw] is None or not chosen[cell.set, cell.draw].any()
             assert (cell.status == "planned") != empty
-    assert {c.status for c in effects.plan("gpt_neox", "bos", chosen, []) if c.intervention == "gate_zero"} == {
-        "not applicable"
-    }
+    assert {c.status for c in plan("gpt_neox", chosen, []) if c.intervention == "gate_zero"} == {"not applicable"}
 
 
 def test_the_sets_are_what_they_are_called(chosen):
@@ -57,12 +60,29 @@ def test_the_sets_are_what_they_are_called(chosen):
         assert not (chosen["dual_complement", draw] & dual).any()
 
 
+def test_scans_go_by_the_signature(chosen):
+    assert [chosen["ranked", place].sum() for place in range(8)] == [1, 1, 1, 1, 1, 2, 3, 6]
+    assert np.flatnonzero(chosen["ranked", 6]).tolist() == [1, 2, 3]
+    assert (chosen["single_unit", 0] == chosen["single", 0]).all()
+    assert not chosen["single_unit", 1].any()
+
+
+def test_a_corpus_without_the_class_has_nothing_to_scan():
+    sets = {name: np.zeros((3, 4), bool) for name in ("bos", "single_bos", "dual")}
+    found = effects.draw_sets(sets, "bos", np.full((3, 4), np.nan), np.ones((3, 4)), 2, np.random.default_rng(0))
+    assert not any(found[name, 0].any() for name in unit_cells.SCANS)
+
+
+def test_the_cells_are_counted_before_any_model_is_there(chosen):
+    sink = {"models": ["a"], "corpora": ["b"], "boundaries": ["bos"], "draws": 3}
+    assert unit_cells.number(sink) == len(plan("mamba2", chosen))
+    assert unit_cells.number(sink | {"models": ["a", "b", "c"], "corpora": ["d", "e"]}) == 6 * unit_cells.number(sink)
+
+
 def test_a_set_without_complement_keeps_its_cells(chosen):
     everything = {name: np.ones((2, 4), bool) for name in ("bos", "single_bos", "dual")}
-    drawn = effects.draw_sets(everything, "bos", np.ones((2, 4)), 2, np.random.default_rng(0))
-    statuses = {
-        c.set: c.status for c in effects.plan("mamba2", "bos", drawn, CONTROLLED) if c.intervention == "gate_zero"
-    }
+    drawn = effects.draw_sets(everything, "bos", np.ones((2, 4)), np.ones((2, 4)), 2, np.random.default_rng(0))
+    statuses = {c.set: c.status for c in plan("mamba2", drawn) if c.intervention == "gate_zero"}
     assert statuses["complement"] == statuses["norm_matched"] == "no complement"
     assert statuses["top_activation"] == "no units"
     assert statuses["single"] == "planned"
@@ -71,7 +91,7 @@ def test_a_set_without_complement_keeps_its_cells(chosen):
 @pytest.fixture
 def evaluated(model, chosen):
     windows = spans.Windows(model, tiny_models.tokens(batch=6).numpy(), BOUNDARY, means_of(model))
-    cells = effects.plan("mamba2", "bos", chosen, CONTROLLED)
+    cells = plan("mamba2", chosen)
     losses = np.full((len(cells), 6), np.nan)
     assert len(list(effects.evaluate(windows, cells, chosen, losses))) == sum(c.status == "planned" for c in cells)
     return windows, cells, losses
@@ -122,7 +142,7 @@ def test_effects_and_their_differences_are_means_over_windows_and_draws(evaluate
 
 
 def test_intervals_resample_whole_documents():
-    cells = [effects.Cell("bos", "single", "gate_zero", "all", 0, "planned")]
+    cells = [unit_cells.Cell("bos", "single", "gate_zero", "all", 0, "planned")]
     values = np.repeat([0.0, 1.0, 0.0, 1.0, 0.5], 20)[None]
     clustered, single = (
         next(effects.summary(cells, values, documents, np.random.default_rng(0), 2000))
@@ -131,9 +151,10 @@ def test_intervals_resample_whole_documents():
     assert clustered["high"] - clustered["low"] > 2 * (single["high"] - single["low"])
 
 
-def test_the_table_of_cells_has_every_one_of_them(evaluated):
+def test_the_table_of_cells_has_every_one_of_them(evaluated, chosen):
     _, cells, losses = evaluated
-    rows = list(effects.planned(cells, losses))
+    rows = list(effects.planned(cells, chosen, losses))
+    assert all(row["units"] == 1 for row in rows if (row["set"], row["status"]) == ("single_unit", "evaluated"))
     assert len(rows) == len(cells)
     assert {row["status"] for row in rows} == {
         "evaluated",

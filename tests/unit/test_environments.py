@@ -9,7 +9,7 @@ import yaml
 from stateatlas import bootstrap, install
 
 ENVS = bootstrap.ROOT / "envs"
-NAMES = ("train", "analysis", "erase", "units", "figures", "report")
+NAMES = ("corpora", "train", "analysis", "erase", "units", "figures", "report")
 # What scripts import beside the packages of their kind of work: stateatlas.job, tables, data files.
 COMMON = {"numpy", "pandas", "pyarrow", "filelock", "psutil", "threadpoolctl"}
 

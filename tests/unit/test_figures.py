@@ -287,11 +287,11 @@ def test_the_look_leaves_matplotlib_as_it_was():
     assert dict(mpl.rcParams) == before
 
 
-@pytest.mark.parametrize("name", ["interventions", "surfaces", "sets", "writes"])
+@pytest.mark.parametrize("name", ["interventions", "surfaces", "scans", "units", "sets", "writes"])
 def test_units_of_language_models_are_drawn(name, tmp_path):
     figure = drawn(name, FakeRun(sink=True).tables(), fake_settings())
-    assert len(figure.axes) == (3 if name == "writes" else 6)
-    assert all(dots(ax) or ax.lines or ax.patches for ax in figure.axes)
+    assert len(figure.axes) == {"writes": 3, "units": 13}.get(name, 6)  # the map has a colour bar
+    assert all(dots(ax) or ax.lines or ax.patches or ax.images for ax in figure.axes[:12])
     style.save(figure, tmp_path / "figure.png")
 
 

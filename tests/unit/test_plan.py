@@ -42,7 +42,8 @@ CLOSURES = {
     "patch": LANGUAGE | {"patching", "tables"} | MODEL,
     "observe": UNITS | {"activity"},
     "find_sets": UNITS | {"activity", "signatures", "unit_sets", "complements", "tables"},
-    "intervene": UNITS | {"activity", "signatures", "complements", "effects", "effects_job", "spans", "tables"},
+    "intervene": UNITS
+    | {"activity", "signatures", "complements", "effects", "effects_job", "unit_cells", "spans", "tables"},
     "teach": UNITS | {"needles", "teaching", "teach_job", "minis", "pretraining", "training", "coverage"},
     "find_needles": UNITS
     | {"activity", "signatures", "complements", "tables", "needles", "teaching", "pretraining", "training", "coverage"}

@@ -1,13 +1,12 @@
 """Every mistake in the config is refused before any job, with one message: file or option, field, value, remedy."""
 
 import copy
-import importlib
 import itertools
 import math
 
 import pytest
 
-from stateatlas import possible, settings, sizes
+from stateatlas import settings, sizes
 
 # The project's config with sizes that these tests know, and with one scale only.
 REAL = settings.read(settings.SCHEMA.parents[2] / "config.yaml")
@@ -80,6 +79,12 @@ BAD = [
     ({"studies": ["encoding", "sink"], "sink": {"models": ["mini-gpt2"]}}, "sink.models", "no units of gpt2"),
     ({"studies": ["encoding", "sink"], "sink": {"corpora": ["cod"]}}, "sink.corpora", "did you mean code?"),
     ({"studies": ["encoding", "sink"], "sink": {"observed": 8, "groups": 9}}, "sink.observed is 8", "raise it"),
+    (
+        {"corpora": {"mine": {"source": "text", "name": "a/b"}}},
+        "corpora.mine is {'source': 'text'",
+        "revision is missing: name a data set and its commit, or files",
+    ),
+    ({"corpora": {"mine": {"source": "text", "revision": "main"}}}, "corpora.mine.revision is 'main'", "{40}"),
     ({"studies": ["decoding"]}, "studies.0 is 'decoding'", "did you mean encoding?"),
     ({"backend": "cuda"}, "backend is 'cuda'", "known are auto, compiled, torch"),
     (in_defaults(tasks=["parity", "dick"]), "defaults.tasks is ['parity', 'dick']", "no task dick: did you mean dyck?"),
@@ -255,33 +260,6 @@ def test_every_scale_of_the_config_is_possible(root):
         resolved = settings.resolve(config | {"scale": scale})
         assert resolved["scale"] == scale and resolved["seeds"] >= 1
     assert set(config["scales"]) == {"smoke", "laptop", "workstation", "paper"}
-
-
-def test_what_is_read_from_the_files_of_tasks_and_blocks_is_what_they_hold():
-    torch = pytest.importorskip("torch")
-    from stateatlas import blocks, residual
-
-    for name, path in possible.modules("tasks", "Task").items():
-        task = importlib.import_module(f"stateatlas.tasks.{name}").Task
-        for literal in ("min_length", "vocabulary", "reads"):
-            assert possible.literal(path, literal) == getattr(task, literal, None)
-    for name, path in possible.modules("blocks", "Mixer").items():
-        mixer = blocks.load(name)
-        assert possible.literal(path, "positions") == mixer.positions and issubclass(mixer, torch.nn.Module)
-        assert possible.literal(path, "heads") == getattr(mixer, "heads", None)
-    assert possible.literal(possible.PACKAGE / "residual.py", "POSITIONS") == residual.POSITIONS
-
-
-def test_a_length_that_the_config_lets_through_is_one_that_the_task_takes():
-    from stateatlas import tasks
-
-    for name, path in possible.modules("tasks", "Task").items():
-        if possible.literal(path, "reads"):
-            continue  # it needs a corpus
-        least = possible.literal(path, "min_length")
-        tasks.load(name, least)
-        with pytest.raises(ValueError, match=f"minimum of {least}"):
-            tasks.load(name, least - 1)
 
 
 def test_every_form_of_an_architecture_is_split_into_module_and_change():

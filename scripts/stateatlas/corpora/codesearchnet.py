@@ -49,12 +49,13 @@ def documents(
     InputError
         If a file cannot be read, a row lacks a field, or the hub does not give the data set.
     """
-    rows = (
-        (row for path in files for row in _rows(Path(path), skipped))
-        if files
-        else hub.rows(name, "python", revision, FIELDS)
-    )
+    rows = (row for path in files for row in _rows(Path(path), skipped)) if files else _of_hub(name, revision)
     yield from kept(_candidates(rows, skipped), skipped)
+
+
+def _of_hub(name: str, revision: str) -> Iterator[Row]:
+    for split, part in hub.parts(name, "python", revision, FIELDS).items():
+        yield from ((f"{name}, {split}, row {number}", row) for number, row in enumerate(part))
 
 
 def _candidates(rows: Iterable[Row], skipped: Counter) -> Iterator[Document]:

@@ -17,7 +17,8 @@ _SETS = {
 
 def draw(tables: dict, settings: dict) -> Figure:
     """A row a corpus, a column a language model: share of the units against the threshold, on raw signatures of Δ and
-    standardised ones of attention. Dotted: the untrained model. The line marks the threshold that decides, .5."""
+    standardised ones of attention. Dotted: the untrained model. Shaded: what pairs of frequent tokens have in common,
+    from the median pair to the 95th percentile. The line marks the threshold that decides, .5."""
     chosen = settings["sink"]
     models, corpora = chosen["models"], {name: f"{name} corpus" for name in chosen["corpora"]}
     with style.look():
@@ -27,6 +28,11 @@ def draw(tables: dict, settings: dict) -> Figure:
                 ax = panels[row, label(name)]
                 form = "standardised" if settings["language_models"][name]["family"] == "gpt_neox" else "raw"
                 rows = shown.of(tables["thresholds"], corpus=corpus, architecture=name, form=form)
+                low, high = (
+                    shown.of(rows, metric=metric, model="trained").sort_values("tau")
+                    for metric in ("pairs_median", "pairs_95")
+                )
+                ax.fill_between(low["tau"], 100 * low["value"], 100 * high["value"], color=style.PALE, linewidth=0)
                 for metric, (_, color, marker) in _SETS.items():
                     for model, line in (("trained", "-"), ("untrained", ":")):
                         here = shown.of(rows, metric=metric, model=model).sort_values("tau")
@@ -40,5 +46,6 @@ def draw(tables: dict, settings: dict) -> Figure:
             f"{next(iter(corpora.values()))}\n% of units", fontweight="bold"
         )
         keys = [style.key(text, color, marker=marker) for text, color, marker in _SETS.values()]
-        style.legend_below(figure, [*keys, style.key("untrained", line=":")], 2, xlabel="threshold τ")
+        more = [style.key("untrained", line=":"), style.patch("any two frequent tokens")]
+        style.legend_below(figure, [*keys, *more], 3, xlabel="threshold τ")
     return figure

@@ -15,9 +15,9 @@ rule corpus:
     wildcard_constraints:
         corpus="|".join(SETTINGS["corpora"]),
     priority: 4
+    retries: 2 * any("name" in SETTINGS["corpora"][w["corpus"]] for rule, w in PLAN.jobs() if rule == "corpus")
     # Of the hub: where the network is, and tried again.
     localrule: True
-    retries: 2 * any("name" in SETTINGS["corpora"][w["corpus"]] for rule, w in PLAN.jobs() if rule == "corpus")
     conda:
         "../envs/corpora.yaml"
     threads: 1

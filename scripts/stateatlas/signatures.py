@@ -86,14 +86,14 @@ def write_cosines(activity: Activity, weights: list[np.ndarray], times: np.ndarr
 
     weights: (width, inner) of every block's output projection.
     """
-    means = pooled(activity.output, activity.count, times)
+    both = [CLASSES.index(name) for name in ("bos", "newline")]
+    means = pooled(activity.output[:, both], activity.count[:, both], times)
     number = activity.signal.shape[-1]
     found = []
     for block, weight in enumerate(weights):
         columns = weight.reshape(len(weight), number, -1)
         gram = np.einsum("wup,wuq->upq", columns, columns)
-        parts = [means[..., CLASSES.index(name), block, :] for name in ("bos", "newline")]
-        first, second = (part.reshape(*part.shape[:-1], number, -1) for part in parts)
+        first, second = (means[..., i, block, :].reshape(*means.shape[:-3], number, -1) for i in (0, 1))
         inner, one, two = (
             np.einsum("...up,upq,...uq->...u", x, gram, y)
             for x, y in ((first, second), (first, first), (second, second))

@@ -115,20 +115,20 @@ def writes(activity: Activity, weights: list[np.ndarray], rng: np.random.Generat
     A control set has as many units in every block, none of them dual. weights: see `write_cosines`.
     """
 
-    def once(times: np.ndarray | None) -> list[float]:
-        found, cosines = sets(signatures(activity, times)), write_cosines(activity, weights, times)
-        drawn = complements.matched(found["dual"], rng)
-        parts = (found["dual"], found["single_bos"], drawn)
+    def means(dual: np.ndarray, single: np.ndarray, cosines: np.ndarray) -> list[float]:
+        parts = (dual, single, complements.matched(dual, rng))
         return [np.nan if part is None or not part.any() else np.nanmean(cosines[part]) for part in parts]
 
-    names = ("dual_cosine", "single_cosine", "null_cosine", "dual_minus_single_cosine", "dual_minus_null_cosine")
-
-    def all_of(values: list[list[float]]) -> np.ndarray:
-        dual, single, null = np.array(values).T
+    def measure(times: np.ndarray) -> np.ndarray:
+        found, cosines = sets(signatures(activity, times)), write_cosines(activity, weights, times)
+        rows = zip(found["dual"], found["single_bos"], cosines, strict=True)
+        dual, single, null = np.array([means(*row) for row in rows]).T
         return np.stack([dual, single, null, dual - single, dual - null])
 
-    point = all_of([once(None) for _ in range(NULLS)]).mean(axis=1)
-    low, high = _quantiles(all_of([once(row) for row in _times(activity, rng, draws)]))
+    names = ("dual_cosine", "single_cosine", "null_cosine", "dual_minus_single_cosine", "dual_minus_null_cosine")
+    point = measure(np.ones((NULLS, len(activity.count)))).mean(axis=1)
+    parts = _parts(_times(activity, rng, draws), activity)
+    low, high = _quantiles(np.concatenate([measure(part) for part in parts], axis=1))
     yield from (row for row in zip(names, point, low, high, strict=True) if not np.isnan(row[1:]).any())
 
 
@@ -151,9 +151,7 @@ def thresholds(activity: Activity) -> Iterator[tuple[str, float, str, float]]:
 def _with_intervals(measure: Callable, activity: Activity, rng: np.random.Generator, draws: int) -> Iterator[Row]:
     """Yield the rows of what `measure(times)` returns, resampled in parts that fit memory."""
     point = measure(None)
-    times = _times(activity, rng, draws)
-    parts = np.array_split(times, max(1, -(-draws * activity.signal[0].size // AT_ONCE)))
-    resampled = [measure(part) for part in parts]
+    resampled = [measure(part) for part in _parts(_times(activity, rng, draws), activity)]
     for name, value in point.items():
         low, high = _quantiles(np.concatenate([part[name] for part in resampled]).astype(float))
         if not np.isnan([value, low, high]).any():
@@ -164,6 +162,12 @@ def _times(activity: Activity, rng: np.random.Generator, draws: int) -> np.ndarr
     """Return how often each group of documents is drawn, (draws, groups)."""
     groups = len(activity.count)
     return rng.multinomial(groups, np.full(groups, 1 / groups), size=draws).astype(float)
+
+
+def _parts(times: np.ndarray, activity: Activity) -> list[np.ndarray]:
+    """Return the resamples in parts whose signatures and outputs fit memory."""
+    largest = max(activity.signal[0].size, activity.output[0].size)
+    return np.array_split(times, max(1, -(-len(times) * largest // AT_ONCE)))
 
 
 def _quantiles(values: np.ndarray) -> np.ndarray:

@@ -1,12 +1,12 @@
 """Time the grid of study C against one full forward pass per cell and window, with equal numbers.
 
-    python bench/grid.py --families mamba mamba2 gpt_neox
+    python bench/grid.py results/laptop --models mini-mamba mini-mamba2 mini-gpt-neox
 
-The model is a mini of the config's size with new weights, the windows are random tokens, a cell silences random units
-(`gate_zero`; attention heads `output_zero`). Ours is `stateatlas.spans.Windows` as a job uses it, the time to make it
-included. The other side runs every window by itself from its first token: under `all` with the intervention on, under
-`from_boundary` the clean tokens before the boundary first and the rest from what the blocks know of them. Sides take
-turns; a ratio is the median over turns. The other side may take a subset of the cells and is then scaled to all.
+Models, windows and cells are those of a finished run with study C: a sample of its planned cells of every span. Ours is
+`stateatlas.spans.Windows` as a job uses it, the time to make it included. The other side runs every window by itself:
+under `all` from its first token on with the intervention in force; under `from_boundary` the clean tokens before the
+boundary, then the rest from what the blocks know of them. Sides take turns; a ratio is the median over turns. The other
+side may take a subset of the cells and is then scaled to all.
 """
 
 import argparse
@@ -20,61 +20,74 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "scripts"))
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--families", nargs="+", default=["mamba", "mamba2", "gpt_neox"], help="default: all three")
+    parser.add_argument("results", type=Path, help="the results of a run, such as results/laptop")
+    parser.add_argument("--models", nargs="+", default=["mini-mamba2"], help="default: mini-mamba2")
+    parser.add_argument("--corpus", default="reference", help="default: reference")
     parser.add_argument("--context", type=int, default=256, help="tokens a window (default 256)")
     parser.add_argument("--windows", type=int, default=60, help="windows (default 60)")
-    parser.add_argument("--cells", type=int, default=40, help="cells a span (default 40)")
-    parser.add_argument("--others", type=int, default=4, help="of these, run by the other side (default 4)")
-    parser.add_argument("--units", type=int, default=6, help="units a cell (default 6)")
+    parser.add_argument("--cells", type=int, default=60, help="cells a span (default 60)")
+    parser.add_argument("--others", type=int, default=6, help="of these, run by the other side (default 6)")
+    parser.add_argument("--draws", type=int, default=10, help="draws of control sets (default 10)")
     parser.add_argument("--turns", type=int, default=3, help="turns that are timed (default 3)")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch and of the kernels (default 1)")
     return parser.parse_args()
 
 
 class Grid:
-    """A mini with windows and the units of every cell."""
+    """A model of the run with windows around BOS, and a sample of the cells of every span."""
 
-    def __init__(self, family: str, options: argparse.Namespace):
+    def __init__(self, name: str, options: argparse.Namespace):
         import numpy as np
 
-        from stateatlas import annotation, minis, units
+        from stateatlas import adapters, annotation, complements, effects, unit_cells, units
+        from stateatlas.activity import Activity
+        from stateatlas.corpora import file
+        from stateatlas.signatures import NAMED, sets, signatures
+        from stateatlas.token_classes import CLASSES
 
-        heads = 16 if family == "gpt_neox" else 0
-        self.model = minis.build(minis.Mini(family, 128, 4, heads, 1024), seed=0).eval()
-        self.kind = units.family(family)
-        self.intervention = "output_zero" if family == "gpt_neox" else "gate_zero"
+        weights = options.results / "language" / name / "weights" / "trained"
+        corpus = options.results / "corpora" / options.corpus / "corpus.parquet"
+        place = options.results / "sink" / "activity" / name / options.corpus / "activity" / "trained.safetensors"
+        if not place.exists():
+            sys.exit(f'{place} is missing; make it with ./reproduce --config "studies=[encoding,sink]"')
+        self.model, activity, rng = adapters.load(weights), Activity.load(place), np.random.default_rng(0)
+        self.kind, self.means = units.family(self.model.family), activity.means()
+        documents = annotation.annotate(annotation.tokenizer(weights), file.read(corpus, "test", "text"))
+        self.tokens, _ = annotation.windows(documents, "bos", options.context, options.windows, rng)
         self.boundary = options.context - 1 - annotation.MEASURED
-        rng = np.random.default_rng(0)
-        self.tokens = rng.integers(1, 1024, (options.windows, options.context))
-        number = self.kind.number(self.kind.mixer(self.model.blocks[0]))
-        self.cells = [self._units(rng, number, options.units) for _ in range(options.cells)]
-
-    def _units(self, rng, number: int, size: int) -> dict[int, list[int]]:
-        chosen: dict[int, list[int]] = {}
-        for place in rng.choice(self.model.depth * number, size, replace=False):
-            chosen.setdefault(int(place) // number, []).append(int(place) % number)
-        return chosen
+        signature, norms = signatures(activity), activity.norm[CLASSES.index("bos")]
+        chosen = effects.draw_sets(sets(signature), "bos", signature[NAMED.index("bos")], norms, options.draws, rng)
+        planned = unit_cells.plan(
+            self.kind.INTERVENTIONS, "bos", effects.sizes(chosen), ["gate_zero", "output_zero", "delta_zero"]
+        )
+        self.cells = {}
+        for span in unit_cells.SPANS:
+            known = [cell for cell in planned if cell.span == span and cell.status == "planned"]
+            sample = rng.choice(len(known), min(options.cells, len(known)), replace=False)
+            self.cells[span] = [
+                (known[i].intervention, complements.as_units(chosen[known[i].set, known[i].draw])) for i in sample
+            ]
 
     def ours(self, span: str) -> list:
         """Return the losses of every cell, (windows,) each."""
         from stateatlas.spans import Windows
 
-        windows = Windows(self.model, self.tokens, self.boundary, {})
-        return [windows.loss(self.intervention, cell, span) for cell in self.cells]
+        windows = Windows(self.model, self.tokens, self.boundary, self.means)
+        return [windows.loss(intervention, members, span) for intervention, members in self.cells[span]]
 
     def theirs(self, span: str, number: int) -> list:
         """Return the same for the first cells, window by window."""
         import numpy as np
 
-        return [np.array([self._loss(row, cell, span) for row in self.tokens]) for cell in self.cells[:number]]
+        return [np.array([self._loss(row, *cell, span) for row in self.tokens]) for cell in self.cells[span][:number]]
 
-    def _loss(self, row, cell: dict, span: str) -> float:
+    def _loss(self, row, intervention: str, members: dict, span: str) -> float:
         import torch
 
         from stateatlas import units
 
         tokens = torch.from_numpy(row[None])
-        edited = units.intervened(self.model, self.model.family, self.intervention, cell, {})
+        edited = units.intervened(self.model, self.model.family, intervention, members, self.means)
         with torch.inference_mode():
             if span == "all":
                 with edited:
@@ -109,21 +122,21 @@ def main() -> None:
 
     torch.set_num_threads(options.threads)
     kernels.use("compiled" if compiler.available() else "torch")
-    sizes = f"{options.windows} windows of {options.context} tokens, {options.cells} cells a span"
+    sizes = f"{options.windows} windows of {options.context} tokens, at most {options.cells} cells a span"
     print(f"{sizes}, torch {torch.__version__}")
-    for family in options.families:
-        grid = Grid(family, options)
-        for span in ("all", "from_boundary"):
+    for name in options.models:
+        grid = Grid(name, options)
+        for span, cells in grid.cells.items():
             grid.ours(span)  # once, to warm up
             ratios, apart = [], 0.0
             for _ in range(options.turns):
                 own, found = timed(grid.ours, span)
                 other, expected = timed(grid.theirs, span, options.others)
-                ratios.append(other * options.cells / options.others / own)
+                ratios.append(other * len(cells) / options.others / own)
                 apart = max(apart, np.abs(np.array(found[: options.others]) - expected).max())
             speed = f"{statistics.median(ratios):.1f} times as fast ({min(ratios):.1f} to {max(ratios):.1f})"
-            each = f"{1e3 * own / options.cells:.0f} ms a cell"
-            print(f"{family}, {span}: {each}, {speed}; losses at most {apart:.1e} nats apart", flush=True)
+            each = f"{1e3 * own / len(cells):.0f} ms a cell"
+            print(f"{name}, {span}: {each}, {speed}; losses at most {apart:.1e} nats apart", flush=True)
 
 
 if __name__ == "__main__":

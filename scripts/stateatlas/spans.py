@@ -14,6 +14,7 @@ from stateatlas.adapters import Adapter
 from stateatlas.interventions import SPANS
 
 CHUNK = 64  # windows
+TOGETHER = 2048  # tokens that run at once under `all`: more do not fit the cache
 
 
 class Windows:
@@ -60,10 +61,18 @@ class Part:
 
     def all(self, lowest: int) -> torch.Tensor:
         """Return the stream at the last site from the boundary on, with every block from `lowest` on run again."""
-        stream = self.streams[lowest]
-        for index in range(lowest, self.model.depth):
+        together = max(1, TOGETHER // self.streams[0].shape[1])
+        return torch.cat([self._all(part, lowest) for part in self.streams[lowest].split(together)])
+
+    def _all(self, stream: torch.Tensor, lowest: int) -> torch.Tensor:
+        last = self.model.depth - 1
+        if lowest > last:
+            return stream[:, self.boundary :]
+        for index in range(lowest, last):
             stream = self.model.block(index, stream)
-        return stream[:, self.boundary :]
+        # Of the last block's tokens before the boundary nothing is read but what the later ones know of them.
+        memory = self.kind.remember(self.model, last, stream[:, : self.boundary])
+        return self.kind.advance(self.model, last, stream[:, self.boundary :], memory)
 
     def from_boundary(self, lowest: int) -> torch.Tensor:
         """Return the same, run from the boundary on only."""

@@ -16,6 +16,7 @@ MADE = (".git", ".venv", ".snakemake", "results", "resources", "logs", "benchmar
 NOTHING = "Nothing to be done"
 TINY = {
     "scale": "smoke",
+    "studies": ["encoding"],
     "tasks": ["parity"],
     "architectures": ["transformer", "mamba"],
     "seeds": 1,

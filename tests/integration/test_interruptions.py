@@ -14,7 +14,9 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-TINY = "{scale: smoke, tasks: [parity], architectures: [lstm], extras: [], steps: {default: 1500}}\n"
+TINY = (
+    "{scale: smoke, studies: [encoding], tasks: [parity], architectures: [lstm], extras: [], steps: {default: 1500}}\n"
+)
 
 
 def run(folder: Path) -> subprocess.Popen:

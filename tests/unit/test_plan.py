@@ -81,7 +81,7 @@ def rules_of(jobs) -> set[str]:
 
 
 def test_the_snakefile_imports_nothing_heavy():
-    program = "import sys; from stateatlas import adoption, backend, plan, settings; print(*sys.modules)"
+    program = "import sys; from stateatlas import adoption, backend, plan, settings, unit_cells; print(*sys.modules)"
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=canonical.PACKAGE.parent, capture_output=True, check=True)
     assert not HEAVY & set(done.stdout.decode().split())

@@ -151,12 +151,14 @@ class Trainer:
         rng = stream(self.root, *self.names, "batch", self.step)
         pairs = [self.pair(self.recipe.stages[self.stage], rng) for _ in range(self.recipe.batch)]
         read, wanted = (part.to(device) for part in batch(pairs))
-        logits = self.model(read).float()
-        loss = nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=UNREAD)
+        at = wanted != UNREAD
+        logits = self.model.read(self.model.states(read)[-1][at]).float()  # of the answers' tokens alone
+        loss = nn.functional.cross_entropy(logits, wanted[at])
         text = next_token_loss(self.model, as_tokens(windows, device))
         both = loss + self.recipe.language_weight * text
         descend(self.model, self.optimiser, both, self.learning_rate(), self.recipe.clip)
-        self.average += (1 - MEMORY) * (right(logits, wanted) - self.average)
+        hits = (~at).masked_scatter(at, logits.argmax(-1) == wanted[at]).all(dim=1)
+        self.average += (1 - MEMORY) * (hits.double().mean().item() - self.average)
         if self.step % self.recipe.evaluate_every == 0:
             self._note(answer_nats=loss.item(), text_nats=text.item(), stage=self.stage, moving_accuracy=self.average)
 

@@ -55,5 +55,6 @@ def _panel(ax, rows) -> None:
         own = shown.of(rows, set=name)
         style.scatter(ax, own["units"], own["value"], color, marker, size=size)
     ax.axhline(0, color=style.BLACK, linewidth=0.7)
-    ax.set_xscale("log", base=2)
-    ax.xaxis.set_major_formatter(ScalarFormatter())
+    if len(rows):  # an axis without data has no logarithm
+        ax.set_xscale("log", base=2)
+        ax.xaxis.set_major_formatter(ScalarFormatter())

@@ -119,8 +119,9 @@ def main() -> None:
     import torch
 
     from stateatlas import compiler, kernels
+    from stateatlas.loop import use_device
 
-    torch.set_num_threads(options.threads)
+    use_device("cpu", options.threads)
     kernels.use("compiled" if compiler.available() else "torch")
     sizes = f"{options.windows} windows of {options.context} tokens, at most {options.cells} cells a span"
     print(f"{sizes}, torch {torch.__version__}")

@@ -1,5 +1,6 @@
 """Around a training: its device, and the loop that resumes, saves checkpoints and says how far it is."""
 
+import ctypes
 import logging
 import os
 import time
@@ -13,6 +14,7 @@ from stateatlas.job import InputError
 log = logging.getLogger(__name__)
 # Seconds between checkpoints. Not a setting: it changes no result.
 EVERY = float(os.environ.get("STATEATLAS_CHECKPOINT_SECONDS", "20"))
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 
 def use_device(device: str, threads: int) -> None:
@@ -24,11 +26,23 @@ def use_device(device: str, threads: int) -> None:
         If the device is a GPU that this torch cannot use.
     """
     torch.set_num_threads(threads)
+    _keep_memory()
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError(
             f"a GPU is here, but torch {torch.__version__} cannot use it: install a CUDA build into this environment, "
             "or add `--resources gpu=0` to run on the CPU"
         )
+
+
+def _keep_memory() -> None:
+    """Let the C library keep memory that was freed, where it is GNU's.
+
+    It gives the memory of large tensors back to the system and asks for it again at the next operation, page by page:
+    a third of the time of a Mamba on some windows.
+    """
+    if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+        mallopt(_MMAP_THRESHOLD, 1 << 30)
+        mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
 
 
 def resume(trainer, checkpoint: Checkpoint) -> None:

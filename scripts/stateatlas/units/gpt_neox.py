@@ -72,7 +72,7 @@ def observe(model: nn.Module, index: int, stream: torch.Tensor) -> Observed:
 
 def remember(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory | None = None) -> Memory:
     """Return what a block knows after the tokens of `stream`, the stream before it, and those of `memory`."""
-    return attend(model, index, stream, memory)[1]
+    return project(model, index, stream, memory)[1]
 
 
 def advance(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory) -> torch.Tensor:
@@ -80,10 +80,15 @@ def advance(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory) 
     return written(model, index, stream, read(*attend(model, index, stream, memory)))
 
 
-def attend(
+def since(model: nn.Module, index: int, stream: torch.Tensor, start: int) -> torch.Tensor:
+    """Return the stream after a block from the token `start` on, given that before it."""
+    return advance(model, index, stream[:, start:], remember(model, index, stream[:, :start]))
+
+
+def project(
     model: nn.Module, index: int, stream: torch.Tensor, memory: Memory | None = None
 ) -> tuple[torch.Tensor, Memory]:
-    """Return the attention of new tokens to all, (batch, heads, new, all), and the memory with the new ones."""
+    """Return the queries of new tokens, (batch, heads, new, head size), and the memory with their keys and values."""
     block, start = model.blocks[index], 0 if memory is None else memory.keys.shape[2]
     attention = block.attention
     parts = attention.query_key_value(block.input_layernorm(stream)).unflatten(-1, (-1, 3 * attention.head_size))
@@ -91,9 +96,18 @@ def attend(
     query, key = apply_rotary_pos_emb(query, key, *rotations(model.hub.gpt_neox.rotary_emb, stream, start))
     if memory is not None:
         key, value = torch.cat([memory.keys, key], dim=2), torch.cat([memory.values, value], dim=2)
-    scores = query @ key.transpose(2, 3) * attention.scaling
-    ahead = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1 + start)
-    return scores.masked_fill(ahead, -torch.inf).softmax(-1), Memory(key, value)
+    return query, Memory(key, value)
+
+
+def attend(
+    model: nn.Module, index: int, stream: torch.Tensor, memory: Memory | None = None
+) -> tuple[torch.Tensor, Memory]:
+    """Return the attention of new tokens to all, (batch, heads, new, all), and the memory with the new ones."""
+    query, memory = project(model, index, stream, memory)
+    scores = query @ memory.keys.transpose(2, 3) * model.blocks[index].attention.scaling
+    before = scores.shape[3] - scores.shape[2]
+    ahead = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1 + before)
+    return scores.masked_fill(ahead, -torch.inf).softmax(-1), memory
 
 
 def read(weights: torch.Tensor, memory: Memory) -> torch.Tensor:

@@ -55,3 +55,8 @@ def advance(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory) 
     """Return the stream after a block, given that before it, for tokens that come after those of `memory`."""
     mixed = mamba2.advance(model.blocks[index].mixer, model.normed(index, stream), memory, *model.options)
     return stream + mixed
+
+
+def since(model: nn.Module, index: int, stream: torch.Tensor, start: int) -> torch.Tensor:
+    """Return the stream after a block from the token `start` on, given that before it."""
+    return advance(model, index, stream[:, start:], remember(model, index, stream[:, :start]))

@@ -75,7 +75,9 @@ def slices(field: Field, number: int, rng: np.random.Generator) -> list[dict]:
 
 
 def effective_rank(values: np.ndarray) -> float:
-    """exp of the entropy of the squared singular values, as shares of their sum."""
+    """exp of the entropy of the squared singular values, as shares of their sum; 0 where all are 0."""
+    if not values.any():
+        return 0.0
     shares = values**2 / (values**2).sum()
     shares = shares[shares > 0]
     return float(np.exp(-(shares * np.log(shares)).sum()))
@@ -92,7 +94,9 @@ def ranks(found: list[list[dict]], intervals: Intervals) -> Iterator[dict]:
         parts = [np.array([one["rank"] / width for one in prompt if one[key] == wanted]) for prompt in found]
         yield {"token": "all", "k": 0, "metric": metric} | intervals.median(parts)
     for name, own in (("own", True), ("other", False)):
-        spectra = [one["values"] / one["values"][0] for prompt in found for one in prompt if one["own"] == own]
+        spectra = [
+            one["values"] / one["values"][0] for prompt in found for one in prompt if one["own"] == own and one["rank"]
+        ]
         for k in range(width if spectra else 0):
             values = [spectrum[k] for spectrum in spectra]
             yield {"token": name, "k": k, "metric": "singular_value"} | plain(np.median(values), len(values))

@@ -34,6 +34,8 @@ def problems(settings: dict) -> Iterator[Problem]:
         yield ["studies"], "encoding must be one of them: add it (`./reproduce sink` makes what study C measures alone)"
     if "sink" in settings["studies"]:
         yield from _sink(settings)
+    if "response" in settings["studies"]:
+        yield from _response(settings)
     for task in experiments.tasks(settings):
         yield from _lengths(settings, task, files)
         yield from _sequences(settings, task, files[0])
@@ -101,6 +103,23 @@ def _sink(settings: dict) -> Iterator[Problem]:
     yield from _needles(settings)
     if chosen["observed"] < chosen["groups"]:
         yield ["sink", "observed"], "there must be a window for every one of sink.groups: raise it"
+
+
+def _response(settings: dict) -> Iterator[Problem]:
+    chosen, models = settings["response"], settings["language_models"]
+    for i, name in enumerate(chosen["models"]):
+        if name not in models:
+            yield ["response", "models", i], f"there is no language model {name}: {nearest(name, list(models))}"
+        yield from _brought(name, models[name])
+    for large, small in chosen["transfers"].items():
+        place = ["response", "transfers", large]
+        for name in (large, small):
+            if name not in chosen["models"]:
+                yield place, f"{name} must be one of response.models: {nearest(name, chosen['models'])}"
+        if models[large]["family"] != models[small]["family"]:
+            yield place, "both must be of one family: their tokens are compared one by one"
+    if max(chosen["anchors"]) * 2 > chosen["length"]:
+        yield ["response", "anchors"], f"at most half of response.length, {chosen['length']}: the others are predicted"
 
 
 def _needles(settings: dict) -> Iterator[Problem]:

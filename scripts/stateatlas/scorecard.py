@@ -39,30 +39,11 @@ _VERDICTS = {  # the word that a verdict begins with -> symbol and CSS class
     "not evaluable": ("–", "open"),
 }
 _FIGURES = (
-    "strips",
-    "profiles",
-    "taxonomy",
-    "interventions",
-    "needles",
-    "surfaces",
-    "scans",
-    "units",
-    "sets",
-    "writes",
-    "recipes",
-    "lengths",
-    "conv1d",
-    "training",
-    "controls",
-    "ablations",
-    "directions",
-    "damage",
-    "refits",
-    "inlp",
-    "erasure",
-    "patches",
-    "language",
-)
+    "strips", "profiles", "taxonomy", "linearity", "superposition", "prediction", "propagation", "composition",
+    "concentration", "green", "displacement", "inverse", "transfer", "interventions", "needles", "surfaces", "scans",
+    "units", "sets", "writes", "recipes", "lengths", "conv1d", "training", "controls", "ablations", "directions",
+    "damage", "refits", "inlp", "erasure", "patches", "language",
+)  # fmt: skip
 
 
 def render(

@@ -29,8 +29,8 @@ class Transfer:
 
 def measure(small: Field, large: Field, anchors: list[int], rng: np.random.Generator) -> Transfer:
     """Compare the maps of a prompt that two models read as the same tokens."""
-    truth = np.log(large.scores[:-1, 1:])  # (sites, tokens)
-    aligned = _at_depths(np.log(small.scores[:-1, 1:]), small.model.depth, large.model.depth)
+    truth = _map(large)
+    aligned = _at_depths(_map(small), small.model.depth, large.model.depth)
     guesses = {
         "map": aligned,
         "token": np.broadcast_to(aligned.mean(axis=0, keepdims=True), aligned.shape),
@@ -45,6 +45,12 @@ def measure(small: Field, large: Field, anchors: list[int], rng: np.random.Gener
             found.spearman[row, column] = spearman(guess, truth.ravel()[rest])
             found.recall[row, column] = recall(guess, truth.ravel()[rest])
     return found
+
+
+def _map(field: Field) -> np.ndarray:
+    """Return log |a|, (sites, tokens); a place that does not count at all is as far down as numbers go."""
+    scores = field.scores[:-1, 1:]
+    return np.log(np.maximum(scores, np.finfo(float).eps * scores.max()))
 
 
 def _at_depths(values: np.ndarray, depth: int, other: int) -> np.ndarray:

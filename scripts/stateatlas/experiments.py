@@ -61,9 +61,10 @@ def responding(s: Settings) -> list[str]:
     return s["response"]["models"] if "response" in s["studies"] else []
 
 
-def transferred(s: Settings) -> list[str]:
-    """Those that a smaller one of the same family predicts."""
-    return list(s["response"]["transfers"]) if "response" in s["studies"] else []
+def transferred(s: Settings) -> dict[str, str]:
+    """Those that a smaller one of the same family predicts, and that one."""
+    pairs = s["response"]["transfers"] if "response" in s["studies"] else []
+    return {large: small for small, large in pairs}
 
 
 TAUGHT = "-taught"  # behind the name of a mini that was taught to find needles

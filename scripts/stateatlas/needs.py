@@ -148,8 +148,10 @@ def invert(s: Settings, w: Wildcards) -> dict:
 
 
 def transfer(s: Settings, w: Wildcards) -> dict:
-    chosen = s["response"]
-    return prompted(s, w) | {"anchors": chosen["anchors"], "small": chosen["transfers"][w["model"]]}
+    return prompted(s, w) | {
+        "anchors": s["response"]["anchors"],
+        "small": experiments.transferred(s)[w["model"]],
+    }
 
 
 def prompted(s: Settings, w: Wildcards) -> dict:

@@ -111,15 +111,17 @@ def _response(settings: dict) -> Iterator[Problem]:
         if name not in models:
             yield ["response", "models", i], f"there is no language model {name}: {nearest(name, list(models))}"
         yield from _brought(name, models[name])
-    for large, small in chosen["transfers"].items():
-        place = ["response", "transfers", large]
-        for name in (large, small):
+    for i, pair in enumerate(chosen["transfers"]):
+        for name in pair:
             if name not in chosen["models"]:
-                yield place, f"{name} must be one of response.models: {nearest(name, chosen['models'])}"
-        if models[large]["family"] != models[small]["family"]:
-            yield place, "both must be of one family: their tokens are compared one by one"
-    if max(chosen["anchors"]) * 2 > chosen["length"]:
-        yield ["response", "anchors"], f"at most half of response.length, {chosen['length']}: the others are predicted"
+                known = nearest(name, chosen["models"])
+                yield ["response", "transfers", i], f"{name} must be one of response.models: {known}"
+        if len({models[name]["family"] for name in pair}) > 1:
+            yield ["response", "transfers", i], "both must be of one family: they have to read the same tokens"
+        if pair[1] in [other[1] for other in chosen["transfers"][:i]]:
+            yield ["response", "transfers", i], f"{pair[1]} is predicted twice: take one out"
+    if max(chosen["anchors"]) > chosen["length"]:
+        yield ["response", "anchors"], f"at most response.length, {chosen['length']}: the other sites are predicted"
 
 
 def _needles(settings: dict) -> Iterator[Problem]:

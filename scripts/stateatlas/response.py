@@ -18,7 +18,7 @@ from torch.func import jvp, vjp, vmap
 from stateatlas.residual import Residual
 
 CHUNK = 2048  # tokens that are run together: what they need stays in the processor's cache
-TOGETHER = 128  # directions that are differentiated together
+TOGETHER = 32  # directions that are differentiated together: more leave the cache
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def push(model: Residual, clean: list[torch.Tensor], first: int, last: int, tang
 def green(model: Residual, clean: list[torch.Tensor], source: Place, target: Place) -> torch.Tensor:
     """Return the Jacobian of the stream at `target` by that at `source`, (target, source); tokens vary slowest.
 
-    Column by column (JVP) where the source has no more tokens than the target, else row by row (VJP). What comes
+    Column by column (JVP) where the source has fewer tokens than the target, else row by row (VJP). What comes
     after the last target token is not run: no block looks ahead.
     """
     end = max(target.tokens) + 1
@@ -124,7 +124,7 @@ def green(model: Residual, clean: list[torch.Tensor], source: Place, target: Pla
         edited = stream.index_copy(1, places[here], part[None, here])
         return _on(model, edited, source.site, target.site)[0, aims]
 
-    if len(source.tokens) <= len(target.tokens):
+    if len(source.tokens) < len(target.tokens):
         unit = torch.eye(start.numel(), dtype=start.dtype, device=start.device).view(-1, *start.shape)
         columns = vmap(lambda v: jvp(respond, (start,), (v,))[1], chunk_size=TOGETHER)(unit)
         return columns.flatten(1).T

@@ -225,7 +225,7 @@ RULES = {
         "units",
         ("model",),
         needs.transfer,
-        lambda s, w: upstream.prompted(s, w | {"small": s["response"]["transfers"][w["model"]]}),
+        lambda s, w: upstream.prompted(s, w | {"small": experiments.transferred(s)[w["model"]]}),
         needs.adapter,
         data=("data/prompts.yaml",),
         runs_model=True,

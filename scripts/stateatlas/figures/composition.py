@@ -11,7 +11,7 @@ TABLES = ("composition",)
 _KEPT = {
     "source": "source's token",
     "top_quarter": "largest quarter",
-    "jacobian": "product of Jacobians",
+    "jacobian": "Jacobian product",
     "all": "all (identity)",
 }
 _CLAIM = 0.2
@@ -23,7 +23,7 @@ def draw(tables: dict, settings: dict) -> Figure:
     rows = shown.of(shown.trained(tables["composition"]), metric="relative_error")
     models = {label(name): name for name in dict.fromkeys(rows["architecture"])}
     with style.look():
-        figure, panels = style.grid([""], list(models), height=1.3, legend=0.3)
+        figure, panels = style.grid([""], list(models), height=1.4, legend=0.3)
         for title, name in models.items():
             ax, here = panels["", title], shown.of(rows, architecture=name).set_index("tokens")
             for place, kept in enumerate(_KEPT):

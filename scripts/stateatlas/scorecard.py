@@ -87,9 +87,7 @@ def render(
         reference=_reference(reference, settings["published"]),
         figures=[_figure(name, figures[name], captions.get(name, "")) for name in ordered(figures, _FIGURES)],
         assumptions=assumptions,
-        sizes=sizes(settings)
-        + narrower(settings)
-        + (smaller(settings["sink"]) if "sink" in settings["studies"] else []),
+        sizes=sizes(settings) + narrower(settings) + smaller(settings),
         minis=minis(tables["minis"]) if "minis" in tables else None,
         unit_cells=unit_cells(tables["cells"], settings["published"]) if "cells" in tables else None,
     )

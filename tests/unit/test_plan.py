@@ -230,26 +230,6 @@ def test_a_task_more_trains_only_that_task(base):
     assert all(("task", "dyck") in job for job in jobs if job[0] not in DOWNSTREAM)
 
 
-def test_the_study_of_units_adds_its_own_jobs_and_trains_no_formal_model(base):
-    jobs = changed(cfgs(base), cfgs(base | {"studies": ["encoding", "sink"]}))
-    own = {"pretrain", "teach", "observe", "find_sets", "intervene", "find_needles"}
-    assert rules_of(jobs) == own | DOWNSTREAM - {"derive"}
-    assert {dict(job[1:])["model"] for job in jobs if job[0] == "pretrain"} == {"mini-mamba2"}
-
-
-def test_the_study_of_sources_adds_its_own_jobs_and_trains_no_formal_model(base):
-    jobs = changed(cfgs(base), cfgs(base | {"studies": ["encoding", "response"]}))
-    assert rules_of(jobs) == {"pretrain", "respond", "invert", "transfer"} | DOWNSTREAM - {"derive"}
-    assert {dict(job[1:])["model"] for job in jobs if job[0] == "pretrain"} == set(base["response"]["models"])
-
-
-def test_a_hub_model_of_study_b_is_fetched_and_asked_on_templates(base):
-    chosen = base["response"] | {"models": ["gpt2"], "transfers": {}}
-    made = plan.Plan(base | {"studies": ["encoding", "response"], "response": chosen})
-    assert ("fetch", {"model": "gpt2"}) in made.jobs() and "transfer" not in rules_of(made.jobs())
-    assert not {"prompts", "length"} & set(json.loads(made.cfg("respond", {"model": "gpt2"})))
-
-
 def test_an_experiment_more_trains_only_its_own_cells(base):
     jobs = changed(cfgs(base | {"extras": []}), cfgs(base | {"extras": ["attribution"]}))
     assert rules_of(jobs) == {"train", "record"} | DOWNSTREAM

@@ -3,7 +3,8 @@
     python bench/response.py --widths 64 128 256 --layers 4 12
 
 sensitivity: every site and token in one backward pass, in units of a forward pass.
-green: a whole Green block from token to token, against central differences one direction at a time.
+green: the Green block from a token to a token, against central differences one direction at a time. row: that from all
+tokens of a site to a token, as study B takes it; of the differences those from one token are timed and counted for all.
 patching: every site and token patched once, run on from recorded states (recording included), against whole forwards
 with as many patches in a batch.
 
@@ -38,14 +39,14 @@ class Prompt:
     def __init__(self, width: int, layers: int, options: argparse.Namespace):
         import torch
 
-        from stateatlas import adapters
+        from stateatlas import adapters, prompted
         from stateatlas.response import Observable
 
         sizes = {"n_embd": width, "n_layer": layers, "n_head": max(1, width // 32), "vocab_size": options.vocabulary}
         torch.manual_seed(0)
         model = adapters.build({"model_type": "gpt2"} | sizes, Path("gpt2"))
         model.hub.set_attn_implementation("math")
-        self.model = model.eval().requires_grad_(False).double()
+        self.model = prompted.fused(model.eval().requires_grad_(False).double())
         self.tokens = torch.randint(options.vocabulary, (options.length,))
         self.observable = Observable(3, 5)
         self.vectors = torch.randn(self.model.sites, options.length, width, dtype=torch.float64)
@@ -69,6 +70,14 @@ class Prompt:
         from stateatlas.response import Place, green
 
         return green(self.model, self.clean(), self.place(Place, 0), self.place(Place, self.model.depth))
+
+    def row(self):
+        """The same from all tokens of the embedding; the part from the middle token is returned."""
+        from stateatlas.response import Place, green
+
+        every = Place(0, tuple(range(len(self.tokens))))
+        block = green(self.model, self.clean(), every, self.place(Place, self.model.depth))
+        return block.unflatten(1, (len(self.tokens), -1))[:, len(self.tokens) // 2]
 
     def place(self, kind, site: int):
         return kind(site, (len(self.tokens) // 2 if site == 0 else len(self.tokens) - 1,))
@@ -130,15 +139,18 @@ class Prompt:
         return torch.cat(found)
 
 
-def compared(ours, other, turns: int, clock) -> tuple[float, float, float, float]:
-    """Return seconds of both sides, the ratio of the other to ours, and the relative difference of their results."""
+def compared(ours, other, turns: int, clock, times_over: int = 1) -> tuple[float, float, float, float]:
+    """Return seconds of both sides, the ratio of the other to ours, and the relative difference of their results.
+
+    times_over: how often the other side would have to run for what ours does at once.
+    """
     times, ratios, apart = ([], []), [], float("nan")
     for _ in range(turns):
         found = []
         for side, taken in zip((ours, other), times, strict=True):
             started = clock()
             found.append(side())
-            taken.append(clock() - started)
+            taken.append((clock() - started) * (times_over if side is other else 1))
         ratios.append(times[1][-1] / times[0][-1])
         if found[0].shape == found[1].shape:
             apart = ((found[0] - found[1]).abs().max() / found[1].abs().max()).item()
@@ -173,6 +185,7 @@ def main() -> None:
         prompt = Prompt(width, 2, options)
         prompt.green()
         told("green", width, 2, compared(prompt.green, prompt.differences, options.turns, clock))
+        told("row", width, 2, compared(prompt.row, prompt.differences, options.turns, clock, options.length))
     for layers in options.layers:
         prompt = Prompt(options.width, layers, options)
         prompt.patched()

@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 import torch
+from transformers.activations import NewGELUActivation
 
 from stateatlas import adapters, annotation, pretrained, prompts
 from stateatlas.canonical import ROOT
@@ -16,7 +17,16 @@ log = logging.getLogger(__name__)
 
 def load(weights: Path, device: str) -> adapters.Adapter:
     """Return a model in float64, in a form that has forward derivatives."""
-    return adapters.load(weights, attention="math").double().to(device)
+    return fused(adapters.load(weights, attention="math").double()).to(device)
+
+
+def fused(model: adapters.Adapter) -> adapters.Adapter:
+    """Return the model with torch's form of GPT-2's activation: spelt out, it takes a quarter of the time."""
+    for module in list(model.hub.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, NewGELUActivation):
+                setattr(module, name, torch.nn.GELU("tanh"))
+    return model
 
 
 def untrained(weights: Path, seed: int, device: str) -> adapters.Adapter:
@@ -24,7 +34,7 @@ def untrained(weights: Path, seed: int, device: str) -> adapters.Adapter:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = adapters.build(pretrained.read(weights)[0], weights)
-    return model.eval().requires_grad_(False).double().to(device)
+    return fused(model.eval().requires_grad_(False).double()).to(device)
 
 
 def fields(cfg: dict, model: adapters.Adapter, weights: Path, tokens: Path | None) -> tuple[list[Field], dict]:

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import tiny_models
+import torch
 from claim_tables import published
 
-from stateatlas import packing, plan, prompted, tables, upstream
+from stateatlas import adapters, packing, plan, prompted, tables, upstream
 from stateatlas.invert_job import invert
 from stateatlas.respond_job import respond
 from stateatlas.transfer_job import transfer
@@ -65,6 +66,15 @@ def test_the_same_job_writes_the_same_numbers(tokens, tmp_path):
     _, folder = tiny_models.save("gpt2", tmp_path)
     cfg = CFG | {"architecture": "tiny", "family": "gpt2"}
     assert invert(cfg, folder, tokens, "cpu") == invert(cfg, folder, tokens, "cpu")
+
+
+@pytest.mark.parametrize("name", ["gpt2", "gpt_neox"])
+def test_a_model_is_what_it_was_but_for_its_digits(name, tmp_path):
+    _, folder = tiny_models.save(name, tmp_path)
+    model, tokens = prompted.load(folder, "cpu"), tiny_models.tokens()
+    expected = adapters.load(folder, attention="math").double()(tokens)
+    torch.testing.assert_close(model(tokens), expected, rtol=1e-12, atol=1e-12)
+    assert ("tanh" in repr(model.hub)) == (name == "gpt2")
 
 
 def test_new_weights_depend_on_their_seed_alone(tmp_path):

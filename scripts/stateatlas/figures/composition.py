@@ -9,9 +9,9 @@ from stateatlas.names import label
 TABLES = ("composition",)
 
 _KEPT = {
-    "source": "source's token",
+    "source": "source token",
     "top_quarter": "largest quarter",
-    "jacobian": "Jacobian product",
+    "jacobian": "Jacobians",
     "all": "all (identity)",
 }
 _CLAIM = 0.2
@@ -24,6 +24,7 @@ def draw(tables: dict, settings: dict) -> Figure:
     models = {label(name): name for name in dict.fromkeys(rows["architecture"])}
     with style.look():
         figure, panels = style.grid([""], list(models), height=1.4, legend=0.3)
+        figure.get_layout_engine().set(w_pad=0.1)  # inches: the layout leaves too little for the longest label
         for title, name in models.items():
             ax, here = panels["", title], shown.of(rows, architecture=name).set_index("tokens")
             for place, kept in enumerate(_KEPT):

@@ -13,7 +13,7 @@ _METHODS = {
     "top": ("largest |a|, full strength", style.BLUE, "^"),
     "exhaustive": ("exhaustive patching", style.GREY, "o"),
 }
-_CLAIM, _MOST = 90, 250  # per cent of the wanted change
+_CLAIM = 90  # per cent of the wanted change
 
 
 def draw(tables: dict, settings: dict) -> Figure:
@@ -25,19 +25,19 @@ def draw(tables: dict, settings: dict) -> Figure:
     with style.look():
         figure, panels = style.grid([""], list(models), height=2.2, legend=0.75)
         for title, name in models.items():
-            ax, told = panels["", title], []
-            for shift, (method, (_, color, marker)) in zip(style.dodge(3, 0.3), _METHODS.items(), strict=True):
+            ax = panels["", title]
+            for place, (method, (_, color, marker)) in enumerate(_METHODS.items()):
                 here = shown.of(rows, architecture=name, method=method)
                 front = shown.of(here, metric="reached").sort_values("sources")
-                x = front["sources"] + shift
+                x = front["sources"] + 0.1 * (place - 1)
                 ax.vlines(x, 100 * front["low"], 100 * front["high"], color=color, linewidth=0.8)
                 ax.plot(x, 100 * front["value"], color=color, marker=marker, markersize=3)
                 spent = shown.of(here, sources=0).set_index("metric")["value"]
                 if {"passes", "side_effect_nats"} <= set(spent.index):
-                    told.append(f"{spent['passes']:.0f} passes, {spent['side_effect_nats']:.2f} nats")
-            style.note(ax, "\n".join(told), x=0.96, y=0.03)
+                    told = f"{spent['passes']:.0f} passes, {spent['side_effect_nats']:.2f} nats"
+                    style.note(ax, told, x=0.96, y=0.19 - 0.08 * place, va="bottom", color=color)
             ax.axhline(_CLAIM, color=style.WARNING, linestyle="--", linewidth=0.8)
-            ax.set_ylim(0, _MOST)
+            ax.set_yscale("log")
         if models:
             panels["", next(iter(models))].set_ylabel("% of the wanted change")
         keys = [style.key(text, color, marker=marker) for text, color, marker in _METHODS.values()]

@@ -10,8 +10,8 @@ TABLES = ("transfer",)
 
 _PREDICTORS = {
     "map": ("map of the small model", style.VERMILLION, "s"),
-    "token": ("token alone", style.BLUE, "^"),
-    "depth": ("depth alone", style.GREEN, "o"),
+    "token": ("its mean by token", style.BLUE, "^"),
+    "depth": ("its mean by depth", style.GREEN, "o"),
 }
 _METRICS = {"spearman": "rank\ncorrelation", "recall": "recall of the\ntop tenth (%)"}
 

@@ -12,6 +12,7 @@ include: "rules/models.smk"
 include: "rules/language.smk"
 include: "rules/measurements.smk"
 include: "rules/units.smk"
+include: "rules/response.smk"
 include: "rules/claims.smk"
 include: "rules/figures.smk"
 
@@ -81,6 +82,15 @@ rule encoding:
         rules.tables.input,
         rules.verdicts.input,
         rules.figures.input,
+
+
+if "response" in SETTINGS["studies"]:
+
+    rule response:
+        input:
+            every("respond", "manifest.json"),
+            every("invert", "manifest.json"),
+            every("transfer", "manifest.json"),
 
 
 if "sink" in SETTINGS["studies"]:

@@ -48,12 +48,23 @@ def language_models(s: Settings) -> list[str]:
     """Every language model that some experiment needs."""
     chosen = s["language"]["cells"] if "language" in s["extras"] else {}
     tuned = [name for name, tasks in chosen.items() if tasks]
-    return list(dict.fromkeys([*tuned, *(name for name, _ in units(s))]))
+    return list(dict.fromkeys([*tuned, *(name for name, _ in units(s)), *responding(s)]))
 
 
 def units(s: Settings) -> list[tuple[str, str]]:
     """Every (language model, corpus) of study C."""
     return list(itertools.product(s["sink"]["models"], s["sink"]["corpora"])) if "sink" in s["studies"] else []
+
+
+def responding(s: Settings) -> list[str]:
+    """Every language model of study B."""
+    return s["response"]["models"] if "response" in s["studies"] else []
+
+
+def transferred(s: Settings) -> dict[str, str]:
+    """Those that a smaller one of the same family predicts, and that one."""
+    pairs = s["response"]["transfers"] if "response" in s["studies"] else []
+    return {large: small for small, large in pairs}
 
 
 TAUGHT = "-taught"  # behind the name of a mini that was taught to find needles

@@ -136,6 +136,36 @@ def intervene(s: Settings, w: Wildcards) -> dict:
     return chosen | {"family": family(s, w["model"])} | keys("root_seed", "bootstrap")(s, w)
 
 
+_RESPONSE = ("eps", "directions", "places", "pairs", "slices", "scales", "draws")
+
+
+def respond(s: Settings, w: Wildcards) -> dict:
+    return prompted(s, w) | {key: s["response"][key] for key in _RESPONSE}
+
+
+def invert(s: Settings, w: Wildcards) -> dict:
+    return prompted(s, w) | {"front": s["response"]["front"]}
+
+
+def transfer(s: Settings, w: Wildcards) -> dict:
+    return prompted(s, w) | {
+        "anchors": s["response"]["anchors"],
+        "small": experiments.transferred(s)[w["model"]],
+    }
+
+
+def prompted(s: Settings, w: Wildcards) -> dict:
+    """A language model with its prompts: of a mini how many there are and how long they are."""
+    keyed = ("prompts", "length") if w["model"] in experiments.all_minis(s) else ()
+    own = {key: s["response"][key] for key in keyed}
+    return own | {"family": family(s, w["model"])} | keys("root_seed", "bootstrap")(s, w)
+
+
+def adapter(s: Settings, w: Wildcards) -> list[str]:
+    """The module of a language model's family."""
+    return [f"adapters/{family(s, w['model'])}.py"]
+
+
 def units(s: Settings, w: Wildcards) -> list[str]:
     """The modules of a family's units."""
     name = family(s, w["model"])

@@ -34,6 +34,8 @@ def problems(settings: dict) -> Iterator[Problem]:
         yield ["studies"], "encoding must be one of them: add it (`./reproduce sink` makes what study C measures alone)"
     if "sink" in settings["studies"]:
         yield from _sink(settings)
+    if "response" in settings["studies"]:
+        yield from _response(settings)
     for task in experiments.tasks(settings):
         yield from _lengths(settings, task, files)
         yield from _sequences(settings, task, files[0])
@@ -101,6 +103,25 @@ def _sink(settings: dict) -> Iterator[Problem]:
     yield from _needles(settings)
     if chosen["observed"] < chosen["groups"]:
         yield ["sink", "observed"], "there must be a window for every one of sink.groups: raise it"
+
+
+def _response(settings: dict) -> Iterator[Problem]:
+    chosen, models = settings["response"], settings["language_models"]
+    for i, name in enumerate(chosen["models"]):
+        if name not in models:
+            yield ["response", "models", i], f"there is no language model {name}: {nearest(name, list(models))}"
+        yield from _brought(name, models[name])
+    for i, pair in enumerate(chosen["transfers"]):
+        for name in pair:
+            if name not in chosen["models"]:
+                known = nearest(name, chosen["models"])
+                yield ["response", "transfers", i], f"{name} must be one of response.models: {known}"
+        if len({models[name]["family"] for name in pair}) > 1:
+            yield ["response", "transfers", i], "both must be of one family: they have to read the same tokens"
+        if pair[1] in [other[1] for other in chosen["transfers"][:i]]:
+            yield ["response", "transfers", i], f"{pair[1]} is predicted twice: take one out"
+    if max(chosen["anchors"]) > chosen["length"]:
+        yield ["response", "anchors"], f"at most response.length, {chosen['length']}: the other sites are predicted"
 
 
 def _needles(settings: dict) -> Iterator[Problem]:

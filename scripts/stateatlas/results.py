@@ -222,22 +222,28 @@ def minis(table: pd.DataFrame) -> dict:
     return {"header": ["", "steps", "nats a token", "bigram model", "better by"], "rows": body}
 
 
-_SINK = {  # of study C: what a scale may take fewer of, and the protocol's number
-    "windows": ("windows a corpus and boundary", 200),
-    "draws": ("control sets of each kind", 30),
-    "boundaries": ("boundaries", 2),
+_STUDIES = {  # of studies B and C: what a scale may take fewer of, and the protocol's number
+    "response": ("B", {"directions": ("random directions at a place", 16), "prompts": ("prompts", 32)}),
+    "sink": (
+        "C",
+        {
+            "windows": ("windows a corpus and boundary", 200),
+            "draws": ("control sets of each kind", 30),
+            "boundaries": ("boundaries", 2),
+        },
+    ),
 }
 _CELLS = ("evaluated", "not applicable", "no controls at this scale", "no units", "no complement")
 
 
-def smaller(sink: dict) -> list[dict]:
-    """What this scale takes fewer of in study C, in the shape of `sizes`."""
-    ours = {key: per_task(sink[key], [""])[""] for key in _SINK}
-    return [
-        {"name": f"study C: {text}", "protocol": full, "ours": ours[key]}
-        for key, (text, full) in _SINK.items()
-        if ours[key] < full
-    ]
+def smaller(settings: dict) -> list[dict]:
+    """What this scale takes fewer of in studies B and C, in the shape of `sizes`."""
+    found = []
+    for study, (letter, names) in _STUDIES.items():
+        for key, (text, full) in names.items() if study in settings["studies"] else ():
+            if (ours := per_task(settings[study][key], [""])[""]) < full:
+                found.append({"name": f"study {letter}: {text}", "protocol": full, "ours": ours})
+    return found
 
 
 def unit_cells(cells: pd.DataFrame, published: dict) -> dict:

@@ -39,30 +39,11 @@ _VERDICTS = {  # the word that a verdict begins with -> symbol and CSS class
     "not evaluable": ("–", "open"),
 }
 _FIGURES = (
-    "strips",
-    "profiles",
-    "taxonomy",
-    "interventions",
-    "needles",
-    "surfaces",
-    "scans",
-    "units",
-    "sets",
-    "writes",
-    "recipes",
-    "lengths",
-    "conv1d",
-    "training",
-    "controls",
-    "ablations",
-    "directions",
-    "damage",
-    "refits",
-    "inlp",
-    "erasure",
-    "patches",
-    "language",
-)
+    "strips", "profiles", "taxonomy", "linearity", "superposition", "prediction", "propagation", "composition",
+    "concentration", "green", "displacement", "inverse", "transfer", "interventions", "needles", "surfaces", "scans",
+    "units", "sets", "writes", "recipes", "lengths", "conv1d", "training", "controls", "ablations", "directions",
+    "damage", "refits", "inlp", "erasure", "patches", "language",
+)  # fmt: skip
 
 
 def render(
@@ -106,9 +87,7 @@ def render(
         reference=_reference(reference, settings["published"]),
         figures=[_figure(name, figures[name], captions.get(name, "")) for name in ordered(figures, _FIGURES)],
         assumptions=assumptions,
-        sizes=sizes(settings)
-        + narrower(settings)
-        + (smaller(settings["sink"]) if "sink" in settings["studies"] else []),
+        sizes=sizes(settings) + narrower(settings) + smaller(settings),
         minis=minis(tables["minis"]) if "minis" in tables else None,
         unit_cells=unit_cells(tables["cells"], settings["published"]) if "cells" in tables else None,
     )

@@ -6,11 +6,29 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_WHOLE = ("seed", "step", "length", "site", "k", "draw", "n", "atom", "units", "block", "unit")
-_REAL = ("embedding_std", "rate", "tau", "value", "low", "high")
+_WHOLE = (
+    "seed",
+    "step",
+    "length",
+    "site",
+    "k",
+    "draw",
+    "n",
+    "atom",
+    "units",
+    "block",
+    "unit",
+    "prompt",
+    "case",
+    "offset",
+    "sources",
+    "anchors",
+)
+_REAL = ("embedding_std", "rate", "tau", "eps", "share", "scale", "value", "low", "high")
 _NUMBERS = dict.fromkeys(_WHOLE, "int64") | dict.fromkeys(_REAL, "float64")
 _UNITS = ["study", "architecture", "family", "model", "seed", "corpus"]
 _EFFECT = ["study", "architecture", "family", "seed", "corpus", "class"]
+_FIELD = ["study", "architecture", "family", "model", "seed"]
 _CELL = ["study", "task", "architecture", "model", "seed"]
 
 SCHEMAS = {
@@ -35,6 +53,18 @@ SCHEMAS = {
     "cells": [*_EFFECT, "intervention", "span", "set", "draw", "units", "status", "metric", "value", "n"],
     "needles": [*_EFFECT, "intervention", "span", "length", "depth", "draw", "metric", "value", "n", "low",
                 "high"],
+    "linearity": [*_FIELD, "eps", "direction", "metric", "value", "n", "low", "high"],
+    "superposition": [*_FIELD, "eps", "pair", "metric", "value", "n", "low", "high"],
+    "prediction": [*_FIELD, "eps", "direction", "site", "metric", "value", "n", "low", "high"],
+    "effects": [*_FIELD, "prompt", "case", "site", "direction", "metric", "value"],
+    "propagation": [*_FIELD, "site", "offset", "metric", "value", "n", "low", "high"],
+    "composition": [*_FIELD, "eps", "tokens", "status", "metric", "value", "n", "low", "high"],
+    "concentration": [*_FIELD, "sites", "share", "metric", "value", "n", "low", "high"],
+    "green": [*_FIELD, "token", "k", "metric", "value", "n", "low", "high"],
+    "displacement": [*_FIELD, "token", "scale", "site", "control", "metric", "value", "n", "low", "high"],
+    "prompts": [*_FIELD, "set", "metric", "value", "n"],
+    "inverse": [*_FIELD, "method", "sources", "metric", "value", "n", "low", "high"],
+    "transfer": [*_FIELD, "source", "anchors", "predictor", "metric", "value", "n", "low", "high"],
     "profiles": [*_CELL, "length", "site", "metric", "value"],
     "recipes": [*_CELL, "embedding_std", "rate", "metric", "value"],
     "claims": ["claim", "study", "atom", "cell", "metric", "bound", "value", "low", "high", "n", "verdict", "reason"],

@@ -22,9 +22,22 @@ TABLES = {  # table -> the rule that makes its parts, one a cell, and the name o
     "interventions": ("intervene", "effects.parquet"),
     "cells": ("intervene", "cells.parquet"),
     "needles": ("find_needles", "table.parquet"),
+    "linearity": ("respond", "linearity.parquet"),
+    "superposition": ("respond", "superposition.parquet"),
+    "prediction": ("respond", "prediction.parquet"),
+    "effects": ("respond", "effects.parquet"),
+    "propagation": ("respond", "propagation.parquet"),
+    "composition": ("respond", "composition.parquet"),
+    "concentration": ("respond", "concentration.parquet"),
+    "green": ("respond", "green.parquet"),
+    "displacement": ("respond", "displacement.parquet"),
+    "prompts": ("respond", "prompts.parquet"),
+    "inverse": ("invert", "table.parquet"),
+    "transfer": ("transfer", "table.parquet"),
 }
 OF_LANGUAGE = ("drops",)  # tables that only tuned language models have
 OF_SINK = ("find_sets", "intervene", "find_needles")  # the rules of study C that make tables
+OF_RESPONSE = ("respond", "invert", "transfer")  # those of study B
 DERIVED = {  # table -> the tables that it is derived from
     "profiles": ("probes", "behaviour"),
     "recipes": ("profiles",),
@@ -72,6 +85,13 @@ def asked(s: Settings, w: Wildcards) -> list[Job]:
     return [model(s, name), ("observe", {"model": name, "corpus": s["sink"]["needles"]["corpus"]})]
 
 
+def prompted(s: Settings, w: Wildcards) -> list[Job]:
+    """The model, the smaller one that predicts it where it is transferred to, and the text that minis are asked on."""
+    names = [w["model"], *([w["small"]] if "small" in w else [])]
+    text = [("train_tokenizer", {})] if w["model"] in experiments.all_minis(s) else []
+    return [model(s, name) for name in names] + text
+
+
 def corpus_of(w: Wildcards) -> list[Job]:
     """The corpus that a task reads, if any."""
     name = needs.reads(w)
@@ -91,14 +111,19 @@ def collected(s: Settings, w: Wildcards) -> list[Job]:
 
 def _parts(s: Settings, rule: str) -> list[Wildcards]:
     """Every part that a rule makes of a table: its wildcards."""
-    if rule == "pretrain":
-        return [{"model": name} for name in experiments.minis(s)]
+    of_models = {
+        "pretrain": experiments.minis,
+        "find_needles": experiments.seekers,
+        "respond": experiments.responding,
+        "invert": experiments.responding,
+        "transfer": experiments.transferred,
+    }
+    if rule in of_models:
+        return [{"model": name} for name in of_models[rule](s)]
     if rule == "find_sets":
         return [{"corpus": corpus} for corpus in s["sink"]["corpora"]]
     if rule == "intervene":
         return [{"model": name, "corpus": corpus} for name, corpus in experiments.units(s)]
-    if rule == "find_needles":
-        return [{"model": name} for name in experiments.seekers(s)]
     return experiments.cells(s, rule)
 
 
@@ -116,6 +141,8 @@ def tables(s: Settings) -> list[str]:
     missing |= set() if experiments.minis(s) else {"minis"}
     missing |= set() if "sink" in s["studies"] else {t for t, (rule, _) in TABLES.items() if rule in OF_SINK}
     missing |= set() if experiments.seekers(s) else {"needles"}
+    missing |= set() if "response" in s["studies"] else {t for t, (rule, _) in TABLES.items() if rule in OF_RESPONSE}
+    missing |= set() if experiments.transferred(s) else {"transfer"}
     return [table for table in (*TABLES, *DERIVED) if table not in missing]
 
 

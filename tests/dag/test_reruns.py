@@ -85,6 +85,13 @@ def test_no_source_file_is_left_out_by_mistake(matrix):
     of_other_cells |= {f"{name}.py" for name in (*of_units, "token_classes", "interventions")}
     of_other_cells |= {f"figures/{name}.py" for name in ("interventions", "needles", "scans", "sets", "surfaces")}
     of_other_cells |= {"figures/units.py", "figures/writes.py"}
+    of_sources = {"concentration", "displacement", "field", "inversion", "invert_job", "linearity", "over_prompts"}
+    of_sources |= {"prompted", "prompts", "propagation", "respond_job", "response", "superposition", "transfer_job"}
+    of_other_cells |= {f"{name}.py" for name in (*of_sources, "transferring")}
+    of_other_cells |= {f"scripts/{name}.py" for name in ("respond", "invert", "transfer")}
+    of_other_cells |= {f"figures/{name}.py" for name in ("linearity", "superposition", "prediction", "propagation")}
+    of_other_cells |= {f"figures/{name}.py" for name in ("composition", "concentration", "green", "displacement")}
+    of_other_cells |= {"figures/inverse.py", "figures/transfer.py"}
     of_other_cells |= {name for name in unused if name.startswith("units/")}
     of_other_cells |= {f"scripts/{name}.py" for name in ("observe", "find_sets", "intervene", "teach", "find_needles")}
     of_other_cells |= {f"scripts/{name}.py" for name in ("corpus", "fetch", "finetune", "pretrain", "train_tokenizer")}

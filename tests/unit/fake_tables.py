@@ -2,6 +2,7 @@
 plausible."""
 
 import fake_edits
+import fake_fields
 import fake_units
 import numpy as np
 import pandas as pd
@@ -34,9 +35,9 @@ class FakeRun:
         tasks=TASKS,
         architectures=ARCHITECTURES,
         unsolved=(("s3", "mamba", 2), ("s3", "transformer", 1)),
-        sink=False,
+        others=False,
     ):
-        self.sink = sink
+        self.others = others  # whether it has the tables of studies B and C too
         self.random = np.random.default_rng(7)
         self.seeds, self.tasks, self.architectures, self.unsolved = range(seeds), tasks, architectures, set(unsolved)
         self.lengths = [int(length * factor) for factor in (1, 1.5, 2, 2.5, 3)]
@@ -54,9 +55,12 @@ class FakeRun:
                 for seed in self.seeds:
                     self.cell(task, architecture, seed)
                 self.mean_profile(task, architecture)
-        for table, values in fake_units.rows(self.random) if self.sink else ():
+        for table, values in fake_units.rows(self.random) if self.others else ():
             self.rows[table].append(("sink", *values))
-        kept = {name: rows for name, rows in self.rows.items() if self.sink or name not in fake_units.TABLES}
+        for table, values in fake_fields.rows(self.random) if self.others else ():
+            self.rows[table].append(("response", *values))
+        of_others = (*fake_units.TABLES, *fake_fields.TABLES)
+        kept = {name: rows for name, rows in self.rows.items() if self.others or name not in of_others}
         tables = {name: pd.DataFrame(rows, columns=COLUMNS[name]) for name, rows in kept.items()}
         return tables | {"recipes": pd.DataFrame(columns=COLUMNS["recipes"])}
 

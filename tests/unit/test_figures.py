@@ -52,22 +52,8 @@ def markers(ax) -> list[PathCollection]:
 
 
 def test_the_figures_that_claims_name_exist():
-    assert {
-        "strips",
-        "lengths",
-        "ablations",
-        "directions",
-        "refits",
-        "training",
-        "profiles",
-        "controls",
-        "conv1d",
-        "inlp",
-        "erasure",
-        "patches",
-        "recipes",
-        "taxonomy",
-    } <= set(FIGURES)
+    claims = yaml.safe_load((ROOT / "data" / "claims.yaml").read_text())
+    assert {claim["figure"] for claim in claims} <= set(FIGURES)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -80,7 +66,7 @@ def test_every_figure_names_known_tables_and_has_a_caption(name):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_same_tables_same_bytes(name, tmp_path):
-    tables = FakeRun(seeds=2, tasks=("parity", "dyck"), architectures=("mamba",), unsolved=(), sink=True).tables()
+    tables = FakeRun(seeds=2, tasks=("parity", "dyck"), architectures=("mamba",), unsolved=(), others=True).tables()
     settings = fake_settings(tasks=["parity", "dyck"], architectures=["mamba"])
     for copy in ("first", "second"):
         figure = drawn(name, tables, settings)
@@ -105,7 +91,7 @@ def test_other_kinds_of_file_are_refused(tables, tmp_path):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_run_of_one_cell_and_one_seed_is_drawn(name, tmp_path):
-    run = FakeRun(length=12, seeds=1, tasks=("parity",), architectures=("lstm",), unsolved=(), sink=True)
+    run = FakeRun(length=12, seeds=1, tasks=("parity",), architectures=("lstm",), unsolved=(), others=True)
     settings = fake_settings(tasks=["parity"], architectures=["lstm"], seeds=1)
     style.save(drawn(name, run.tables(), settings), tmp_path / "figure.png")
 
@@ -113,7 +99,7 @@ def test_a_run_of_one_cell_and_one_seed_is_drawn(name, tmp_path):
 @pytest.mark.parametrize("name", FIGURES)
 def test_missing_cells_and_unknown_names_are_drawn(name, tmp_path):
     run = FakeRun(
-        length=12, seeds=2, tasks=("parity", "queue"), architectures=("mamba-stock", "rwkv"), unsolved=(), sink=True
+        length=12, seeds=2, tasks=("parity", "queue"), architectures=("mamba-stock", "rwkv"), unsolved=(), others=True
     )
     run.base = lambda task, length: 0.5
     run.is_solved = lambda task, architecture, seed: task == "parity"
@@ -124,7 +110,7 @@ def test_missing_cells_and_unknown_names_are_drawn(name, tmp_path):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_empty_tables_are_drawn(name, tables, tmp_path):
-    empty = {table: frame.iloc[:0] for table, frame in (FakeRun(sink=True).tables() | tables).items()}
+    empty = {table: frame.iloc[:0] for table, frame in (FakeRun(others=True).tables() | tables).items()}
     style.save(drawn(name, empty, fake_settings(architectures=["gru"])), tmp_path / "figure.png")
 
 
@@ -289,12 +275,12 @@ def test_the_look_leaves_matplotlib_as_it_was():
 
 @pytest.mark.parametrize("name", ["interventions", "surfaces", "scans", "units", "sets", "writes"])
 def test_units_of_language_models_are_drawn(name, tmp_path):
-    figure = drawn(name, FakeRun(sink=True).tables(), fake_settings())
+    figure = drawn(name, FakeRun(others=True).tables(), fake_settings())
     assert len(figure.axes) == {"writes": 3, "units": 13}.get(name, 6)  # the map has a colour bar
     assert all(dots(ax) or ax.lines or ax.patches or ax.images for ax in figure.axes[:12])
     style.save(figure, tmp_path / "figure.png")
 
 
 def test_an_intervention_that_has_no_meaning_has_no_mark():
-    figure = drawn("surfaces", FakeRun(sink=True).tables(), fake_settings())
+    figure = drawn("surfaces", FakeRun(others=True).tables(), fake_settings())
     assert (dots(figure.axes[0]), dots(figure.axes[2])) == (2 * 7, 2 * 3)  # Mamba, attention

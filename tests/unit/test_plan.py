@@ -22,6 +22,8 @@ PROBING = {"probing", "probes", "states", "resampling", "seeds", "sequences", "t
 EDITING = {"ablation", "subspaces", "probes", "states"}
 UNITS = {"checkpoint", "units", "interventions", "annotation", "token_classes", "packing", "corpora", "loop"}
 UNITS |= LANGUAGE | MODEL
+PROMPTED = {"prompted", "prompts", "field", "response", "annotation", "token_classes", "packing", "loop", "checkpoint"}
+PROMPTED |= {"over_prompts", "resampling", "tables"} | LANGUAGE | MODEL
 SHOWN = {"reporting", "shown", "names", "tables", "sizes", "figures", "profiles", "experiments", "drops"}
 SHOWN |= {"interventions"}
 JUDGING = {"claims", "bounds", "evidence", "verdicts", "selection", "statistics", "tables", "resampling", "seeds"}
@@ -48,6 +50,9 @@ CLOSURES = {
     "find_needles": UNITS
     | {"activity", "signatures", "complements", "tables", "needles", "teaching", "pretraining", "training", "coverage"}
     | {"retrieval", "retrieval_job", "generation", "statistics"},
+    "respond": PROMPTED | {"respond_job", "linearity", "superposition", "propagation", "concentration", "displacement"},
+    "invert": PROMPTED | {"invert_job", "inversion"},
+    "transfer": PROMPTED | {"transfer_job", "transferring", "linearity"},
     "collect": {"collection", "tables"},
     "derive": {"profiles", "recipes", "tables", "sizes"},
     "judge": JUDGING,
@@ -89,7 +94,7 @@ def test_the_snakefile_imports_nothing_heavy():
 
 @pytest.mark.parametrize("rule", plan.RULES)
 def test_a_rule_hangs_on_no_more_code_than_it_may(rule, base):
-    made = plan.Plan(base | {"studies": ["encoding", "sink"]})
+    made = plan.Plan(base | {"studies": ["encoding", "response", "sink"]})
     jobs = [w for name, w in made.jobs() if name == rule]
     files = {path.relative_to(canonical.PACKAGE.parent).as_posix() for w in jobs for path in made.files(rule, w)}
     print(f"{rule}: {' '.join(sorted(files))}")
@@ -225,13 +230,6 @@ def test_a_task_more_trains_only_that_task(base):
     assert all(("task", "dyck") in job for job in jobs if job[0] not in DOWNSTREAM)
 
 
-def test_the_study_of_units_adds_its_own_jobs_and_trains_no_formal_model(base):
-    jobs = changed(cfgs(base), cfgs(base | {"studies": ["encoding", "sink"]}))
-    own = {"pretrain", "teach", "observe", "find_sets", "intervene", "find_needles"}
-    assert rules_of(jobs) == own | DOWNSTREAM - {"derive"}
-    assert {dict(job[1:])["model"] for job in jobs if job[0] == "pretrain"} == {"mini-mamba2"}
-
-
 def test_an_experiment_more_trains_only_its_own_cells(base):
     jobs = changed(cfgs(base | {"extras": []}), cfgs(base | {"extras": ["attribution"]}))
     assert rules_of(jobs) == {"train", "record"} | DOWNSTREAM
@@ -262,13 +260,15 @@ def test_an_architecture_more_trains_only_that_architecture(base):
 
 @pytest.mark.parametrize("name", sorted({name for rule in plan.RULES.values() for name in rule.data}))
 def test_committed_data_makes_again_what_reads_it(base, name, monkeypatch):
+    base = base | {"studies": ["encoding", "response"]}
     known = plan._data_hash
     monkeypatch.setattr(plan, "_data_hash", lambda path: "edited" if path == canonical.ROOT / name else known(path))
     after = cfgs(base)
     monkeypatch.undo()
     readers = {rule for rule, spec in plan.RULES.items() if name in spec.data}
     found = rules_of(changed(cfgs(base), after))
-    assert readers <= found <= readers | {"plot", "scorecard"}
+    behind = {"plot", "scorecard"} | ({"collect", "judge"} if name == "data/prompts.yaml" else set())
+    assert readers <= found <= readers | behind
 
 
 def test_what_a_data_folder_holds_counts_and_its_place_does_not(tmp_path):

@@ -14,7 +14,7 @@ PUBLISHED = yaml.safe_load((ROOT / "data" / "published.yaml").read_text())
 
 
 def test_the_cells_that_were_planned_stand_beside_the_paper_s():
-    cells = FakeRun(sink=True).tables()["cells"]
+    cells = FakeRun(others=True).tables()["cells"]
     table = results.unit_cells(cells, PUBLISHED)
     assert table["header"][:3] == ["", "planned", "evaluated"]
     mamba, mamba2, neox, paper = ([row[0], *(cell["main"] for cell in row[1:])] for row in table["rows"])
@@ -25,11 +25,13 @@ def test_the_cells_that_were_planned_stand_beside_the_paper_s():
         assert numbers[0] == (cells["architecture"] == name).sum() == sum(numbers[1:])
 
 
-def test_what_a_scale_takes_fewer_of_in_study_c_is_said():
-    def said(scale: str) -> dict:
-        found = results.smaller(resolve(CONFIG | {"scale": scale})["sink"])
+def test_what_a_scale_takes_fewer_of_in_the_other_studies_is_said():
+    def said(scale: str, *studies: str) -> dict:
+        studies = ["encoding", *studies]
+        found = results.smaller(resolve(CONFIG | {"scale": scale, "studies": studies}))
         return {row["name"]: (row["protocol"], row["ours"]) for row in found}
 
-    assert said("laptop")["study C: control sets of each kind"] == (30, 10)
-    assert said("laptop")["study C: boundaries"] == (2, 1)
-    assert said("paper") == {}
+    assert said("laptop", "sink")["study C: control sets of each kind"] == (30, 10)
+    assert said("laptop", "sink")["study C: boundaries"] == (2, 1)
+    assert said("laptop", "response") == {"study B: random directions at a place": (16, 4)}
+    assert said("laptop") == said("paper", "response", "sink") == {}

@@ -33,6 +33,7 @@ GOOD = {
     "defaults": settings.merged(REAL["defaults"], SIZES) | {"training_by_task": {"s3": {"curriculum": 2}}},
     "scales": {"smoke": MORE | SMOKE},
 }
+RESPONSE = {"studies": ["encoding", "response"]}
 FILE = "--configfile mine.yaml"
 
 
@@ -78,6 +79,19 @@ BAD = [
     ({"studies": ["encoding", "sink"], "sink": {"models": ["mini-mambo"]}}, "sink.models", "did you mean mini-mamba"),
     ({"studies": ["encoding", "sink"], "sink": {"models": ["mini-gpt2"]}}, "sink.models", "no units of gpt2"),
     ({"studies": ["encoding", "sink"], "sink": {"corpora": ["cod"]}}, "sink.corpora", "did you mean code?"),
+    ({**RESPONSE, "response": {"models": ["mini-gpt3"]}}, "response.models", "did you mean mini-gpt2"),
+    (
+        {**RESPONSE, "response": {"models": ["mini-gpt2"], "transfers": [["mini-gpt2", "mini-gpt2-large"]]}},
+        "response.transfers.0",
+        "one of response.models",
+    ),
+    (
+        {**RESPONSE, "response": {"models": ["mini-gpt2", "mini-mamba"], "transfers": [["mini-gpt2", "mini-mamba"]]}},
+        "response.transfers.0",
+        "both must be of one family",
+    ),
+    ({**RESPONSE, "response": {"transfers": [["mini-gpt2", "mini-gpt2-large"]] * 2}}, "transfers.1", "predicted twice"),
+    ({**RESPONSE, "response": {"anchors": [0, 30]}}, "response.anchors is [0, 30]", "at most response.length"),
     ({"studies": ["encoding", "sink"], "sink": {"observed": 8, "groups": 9}}, "sink.observed is 8", "raise it"),
     (
         {"corpora": {"mine": {"source": "text", "name": "a/b"}}},

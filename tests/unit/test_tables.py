@@ -9,8 +9,9 @@ from stateatlas import tables
 
 TEXT = {"study", "task", "architecture", "model", "metric", "target", "control", "half", "method", "subspace"}
 TEXT |= {"claim", "cell", "bound", "verdict", "reason", "eraser", "family", "direction", "read", "status"}
+TEXT |= {"pair", "tokens", "sites", "token", "source", "predictor"}
 TEXT |= {"corpus", "class", "form", "intervention", "span", "set", "depth"}
-REAL = {"value", "low", "high", "embedding_std", "rate", "tau"}
+REAL = {"value", "low", "high", "embedding_std", "rate", "tau", "eps", "share", "scale"}
 
 
 def rows(name: str, n: int = 6) -> list[dict]:

@@ -49,7 +49,7 @@ class Grid:
         corpus = options.results / "corpora" / options.corpus / "corpus.parquet"
         place = options.results / "sink" / "activity" / name / options.corpus / "activity" / "trained.safetensors"
         if not place.exists():
-            sys.exit(f'{place} is missing; make it with ./reproduce --config "studies=[encoding,sink]"')
+            sys.exit(f"{place} is missing; make it with ./reproduce sink")
         self.model, activity, rng = adapters.load(weights), Activity.load(place), np.random.default_rng(0)
         self.kind, self.means = units.family(self.model.family), activity.means()
         documents = annotation.annotate(annotation.tokenizer(weights), file.read(corpus, "test", "text"))

@@ -11,7 +11,9 @@ from workflow import Project
 
 from stateatlas import plan
 
-RULES = [f"rules/{name}.smk" for name in ("models", "language", "units", "measurements", "claims", "figures")]
+RULES = [
+    f"rules/{name}.smk" for name in ("models", "language", "units", "response", "measurements", "claims", "figures")
+]
 STUDIES = ("encoding",)
 STAGES = ("all", "sequences", "models", "measurements", "tables", "verdicts", "figures")
 

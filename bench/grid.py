@@ -39,11 +39,10 @@ class Grid:
     def __init__(self, name: str, options: argparse.Namespace):
         import numpy as np
 
-        from stateatlas import adapters, annotation, complements, effects, unit_cells, units
+        from stateatlas import adapters, annotation, complements, unit_cells, units
         from stateatlas.activity import Activity
         from stateatlas.corpora import file
-        from stateatlas.signatures import NAMED, sets, signatures
-        from stateatlas.token_classes import CLASSES
+        from stateatlas.effects_job import cells_of
 
         weights = options.results / "language" / name / "weights" / "trained"
         corpus = options.results / "corpora" / options.corpus / "corpus.parquet"
@@ -55,11 +54,9 @@ class Grid:
         documents = annotation.annotate(annotation.tokenizer(weights), file.read(corpus, "test", "text"))
         self.tokens, _ = annotation.windows(documents, "bos", options.context, options.windows, rng)
         self.boundary = options.context - 1 - annotation.MEASURED
-        signature, norms = signatures(activity), activity.norm[CLASSES.index("bos")]
-        chosen = effects.draw_sets(sets(signature), "bos", signature[NAMED.index("bos")], norms, options.draws, rng)
-        planned = unit_cells.plan(
-            self.kind.INTERVENTIONS, "bos", effects.sizes(chosen), ["gate_zero", "output_zero", "delta_zero"]
-        )
+        controlled = ["gate_zero", "output_zero", "delta_zero"]
+        cfg = {"family": self.model.family, "draws": options.draws, "controlled": controlled}
+        chosen, planned = cells_of(cfg, "bos", activity, rng)
         self.cells = {}
         for span in unit_cells.SPANS:
             known = [cell for cell in planned if cell.span == span and cell.status == "planned"]

@@ -17,6 +17,7 @@ import os
 import statistics
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 
@@ -139,6 +140,13 @@ class Prompt:
         return torch.cat(found)
 
 
+def over(side, times: int = 20):
+    """Run a short side so many times."""
+    for _ in range(times):
+        found = side()
+    return found
+
+
 def compared(ours, other, turns: int, clock, times_over: int = 1) -> tuple[float, float, float, float]:
     """Return seconds of both sides, the ratio of the other to ours, and the relative difference of their results.
 
@@ -177,9 +185,7 @@ def main() -> None:
     for layers in options.layers:
         prompt = Prompt(options.width, layers, options)
         prompt.sensitivity(), prompt.forward()
-        repeated = [
-            [lambda side=side: [side() for _ in range(20)][-1]][0] for side in (prompt.forward, prompt.sensitivity)
-        ]
+        repeated = [partial(over, side) for side in (prompt.forward, prompt.sensitivity)]
         told("sensitivity", options.width, layers, compared(*repeated, options.turns, clock))
     for width in options.widths:
         prompt = Prompt(width, 2, options)

@@ -37,7 +37,7 @@ def grid(
     """
     model = adapters.load(weights).to(device)
     documents = annotation.annotate(annotation.tokenizer(weights), file.read(corpus, "test", "text"))
-    signature, checkpoint = signatures(activity), Checkpoint(work)
+    checkpoint = Checkpoint(work)
     known = checkpoint.load() or {}
     cell = {"study": "sink", "seed": 0} | {key: cfg[key] for key in ("architecture", "family", "corpus")}
     rows, cells = [], []
@@ -51,17 +51,24 @@ def grid(
                 f"{FEWEST} are needed: add text to it or shorten sink.context in config.yaml"
             )
         rng = stream(*names, "draws", cfg["architecture"])
-        norms = activity.norm[CLASSES.index(boundary)]
-        own = signature[NAMED.index(boundary)]
-        chosen = effects.draw_sets(sets(signature), boundary, own, norms, cfg["draws"], rng)
-        applicable = units.family(cfg["family"]).INTERVENTIONS
-        planned = unit_cells.plan(applicable, boundary, effects.sizes(chosen), cfg["controlled"])
+        chosen, planned = cells_of(cfg, boundary, activity, rng)
         losses = known.setdefault(boundary, torch.full((len(planned), len(tokens)), torch.nan, dtype=torch.float64))
         windows = Windows(model, tokens, cfg["context"] - 1 - annotation.MEASURED, activity.means())
         _fill(windows, planned, chosen, losses.numpy(), lambda: checkpoint.save(known))
         rows += [cell | row for row in effects.summary(planned, losses.numpy(), origin, rng, cfg["bootstrap"])]
         cells += [cell | row for row in effects.planned(planned, chosen, losses.numpy())]
     return rows, cells
+
+
+def cells_of(
+    cfg: dict, boundary: str, activity: Activity, rng: np.random.Generator
+) -> tuple[effects.Draws, list[unit_cells.Cell]]:
+    """Return the sets and the planned cells of a boundary class. cfg: family, draws, controlled."""
+    signature, norms = signatures(activity), activity.norm[CLASSES.index(boundary)]
+    own = signature[NAMED.index(boundary)]
+    chosen = effects.draw_sets(sets(signature), boundary, own, norms, cfg["draws"], rng)
+    applicable = units.family(cfg["family"]).INTERVENTIONS
+    return chosen, unit_cells.plan(applicable, boundary, effects.sizes(chosen), cfg["controlled"])
 
 
 def _fill(windows: Windows, planned: list, chosen: dict, losses: np.ndarray, save) -> None:

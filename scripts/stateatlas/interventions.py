@@ -7,3 +7,8 @@ OF_STATE_SPACE = ("gate_zero", "gate_one", "gate_mean", "delta_zero", "delta_mea
 OF_ATTENTION = ("output_mean", "uniform_attention")
 NAMES = ("output_zero", *OF_STATE_SPACE, *OF_ATTENTION)
 SPANS = ("all", "from_boundary")
+
+
+def deciding(family: str) -> str:
+    """Return the intervention that decides claims on sets of units. Attention heads have no gate."""
+    return "output_zero" if family == "gpt_neox" else "gate_zero"

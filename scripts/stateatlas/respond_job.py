@@ -6,7 +6,7 @@ from pathlib import Path
 
 from stateatlas import concentration, displacement, linearity, prompted, propagation, superposition
 from stateatlas.field import Field
-from stateatlas.over_prompts import Intervals, plain
+from stateatlas.over_prompts import Intervals
 from stateatlas.seeds import derive, stream
 
 log = logging.getLogger(__name__)
@@ -62,4 +62,4 @@ def _counted(found: list[Field], skipped: dict[str, int]) -> Iterator[dict]:
     for name, number in skipped.items():
         used = sum(field.prompt.set == name for field in found)
         for metric, value in (("used", used), ("skipped", number)):
-            yield {"set": name, "metric": metric} | {k: plain(value, used)[k] for k in ("value", "n")}
+            yield {"set": name, "metric": metric, "value": float(value), "n": used}

@@ -31,6 +31,20 @@ class Rule:
     shared: bool = field(default=False)
 
 
+def _prompted(folder: str, fields: Callable[[Settings, Wildcards], dict], jobs: Callable = upstream.prompted) -> Rule:
+    """A rule of study B: one language model with its prompts."""
+    return Rule(
+        f"response/{folder}/{{model}}",
+        "units",
+        ("model",),
+        fields,
+        jobs,
+        needs.adapter,
+        data=("data/prompts.yaml",),
+        runs_model=True,
+    )
+
+
 RULES = {
     "corpus": Rule(
         "corpora/{corpus}",
@@ -200,35 +214,12 @@ RULES = {
         needs.units,
         runs_model=True,
     ),
-    "respond": Rule(
-        "response/fields/{model}",
-        "units",
-        ("model",),
-        needs.respond,
-        upstream.prompted,
-        needs.adapter,
-        data=("data/prompts.yaml",),
-        runs_model=True,
-    ),
-    "invert": Rule(
-        "response/inverse/{model}",
-        "units",
-        ("model",),
-        needs.invert,
-        upstream.prompted,
-        needs.adapter,
-        data=("data/prompts.yaml",),
-        runs_model=True,
-    ),
-    "transfer": Rule(
-        "response/transfer/{model}",
-        "units",
-        ("model",),
+    "respond": _prompted("fields", needs.respond),
+    "invert": _prompted("inverse", needs.invert),
+    "transfer": _prompted(
+        "transfer",
         needs.transfer,
         lambda s, w: upstream.prompted(s, w | {"small": experiments.transferred(s)[w["model"]]}),
-        needs.adapter,
-        data=("data/prompts.yaml",),
-        runs_model=True,
     ),
     "collect": Rule("tables/{table}", "analysis", ("table",), upstream=upstream.collected),
     "derive": Rule(

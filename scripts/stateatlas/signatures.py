@@ -25,10 +25,15 @@ def signatures(activity: Activity, times: np.ndarray | None = None, form: str = 
     """
     means = pooled(activity.signal, activity.count, times)
     found = means[..., [CLASSES.index(name) for name in NAMED], :, :] - means[..., [CONTENT], :, :]
-    if (form or deciding(activity)) == "standardised":
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found = found / activity.spread[CONTENT]
-    return found
+    return _in_form(found, activity, form)
+
+
+def _in_form(found: np.ndarray, activity: Activity, form: str) -> np.ndarray:
+    """Return what exceeds the reference tokens, (..., blocks, units), in the form asked for, or in the deciding one."""
+    if (form or deciding(activity)) != "standardised":
+        return found
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return found / activity.spread[CONTENT]
 
 
 def sets(signature: np.ndarray, tau: float = TAU) -> dict[str, np.ndarray]:
@@ -50,10 +55,7 @@ def pair_shares(activity: Activity, form: str = "", tau: float = TAU) -> np.ndar
     It is what the dual sets of arbitrary pairs would be. form: see `signatures`.
     """
     means = pooled(activity.signal, activity.count)
-    found = activity.frequent - means[CONTENT]
-    if (form or deciding(activity)) == "standardised":
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found = found / activity.spread[CONTENT]
+    found = _in_form(activity.frequent - means[CONTENT], activity, form)
     above = (found > tau).reshape(len(found), -1).astype(float)
     first, second = np.triu_indices(len(above), 1)
     return (above @ above.T / above.shape[1])[first, second]

@@ -70,7 +70,11 @@ class Part:
             return stream[:, self.boundary :]
         for index in range(lowest, last):
             stream = self.model.block(index, stream)
-        return self.kind.since(self.model, last, stream, self.boundary)
+        if not self.kind.REMEMBERS_CHEAPLY:
+            return self.model.block(last, stream)[:, self.boundary :]
+        # Of the last block's tokens before the boundary nothing is read but what the later ones know of them.
+        memory = self.kind.remember(self.model, last, stream[:, : self.boundary])
+        return self.kind.advance(self.model, last, stream[:, self.boundary :], memory)
 
     def from_boundary(self, lowest: int) -> torch.Tensor:
         """Return the same, run from the boundary on only."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stateatlas.field import Field
+from stateatlas.linearity import TINY, TOLERATED
 from stateatlas.over_prompts import Intervals, plain
 from stateatlas.response import interaction
 
@@ -38,7 +39,7 @@ def measure(field: Field, eps: list[float], number: int, rng: np.random.Generato
             cases += [(first,), (second,), (first, second)]
     first, second, both = field.effects(cases).reshape(len(pairs), len(eps), 3).transpose(2, 0, 1)
     size = np.abs(first) + np.abs(second)
-    size = np.where(size < 1e-3 * np.median(size, axis=0), np.nan, size)
+    size = np.where(size < TINY * np.median(size, axis=0), np.nan, size)
     second_order = np.abs(np.array(mixed))[:, None] * np.array(eps) ** 2
     return Sums(np.array(kinds), np.abs(both - first - second) / size, second_order / size)
 
@@ -64,5 +65,5 @@ def rows(found: list[Sums], eps: list[float], intervals: Intervals) -> Iterator[
                 if metric == "error":
                     dropped = sum(map(len, parts)) - sum(map(len, kept))
                     yield cell | {"metric": "dropped"} | plain(dropped, len(parts))
-                    under = [(part < 0.2).sum() for part in kept]
+                    under = [(part < TOLERATED).sum() for part in kept]
                     yield cell | {"metric": "share_under_20"} | intervals.ratio(under, [len(part) for part in kept])

@@ -19,7 +19,7 @@ from stateatlas.signatures import (
     signature_cosine,
     signatures,
     write_cosines,
-)  # fmt: skip
+)
 
 AT_ONCE = 1 << 24  # numbers of a resampled signature that are held at a time
 NULLS = 100  # control sets, random bucketings

@@ -4,7 +4,6 @@ from matplotlib.figure import Figure
 
 from stateatlas import shown
 from stateatlas.figures import style
-from stateatlas.names import label
 
 TABLES = ("composition",)
 
@@ -21,12 +20,11 @@ def draw(tables: dict, settings: dict) -> Figure:
     """A column a model: relative error of the response at the final site when only some tokens of the response in the
     middle are sent on, means with 95 % intervals. Hollow: an identity, no evidence. Dashed: the 20 % of claim B5."""
     rows = shown.of(shown.trained(tables["composition"]), metric="relative_error")
-    models = {label(name): name for name in dict.fromkeys(rows["architecture"])}
     with style.look():
-        figure, panels = style.grid([""], list(models), height=1.4, legend=0.3)
+        figure, panels = style.row_of_models(rows, "", height=1.4, legend=0.3)
         figure.get_layout_engine().set(w_pad=0.1)  # inches: the layout leaves too little for the longest label
-        for title, name in models.items():
-            ax, here = panels["", title], shown.of(rows, architecture=name).set_index("tokens")
+        for name, ax in panels.items():
+            here = shown.of(rows, architecture=name).set_index("tokens")
             for place, kept in enumerate(_KEPT):
                 if kept not in here.index:
                     continue

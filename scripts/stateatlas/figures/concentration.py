@@ -4,7 +4,6 @@ from matplotlib.figure import Figure
 
 from stateatlas import shown
 from stateatlas.figures import style
-from stateatlas.names import label
 
 TABLES = ("concentration",)
 
@@ -20,11 +19,9 @@ def draw(tables: dict, settings: dict) -> Figure:
     """A column a model: share of the sum of |a| that the largest so many per cent of the places hold, means over
     prompts with 95 % intervals shaded. The cross marks claim B6: above it is concentrated."""
     rows = shown.of(shown.trained(tables["concentration"]), metric="cumulative")
-    models = {label(name): name for name in dict.fromkeys(rows["architecture"])}
     with style.look():
-        figure, panels = style.grid([""], list(models), height=2.0, legend=0.6)
-        for title, name in models.items():
-            ax = panels["", title]
+        figure, panels = style.row_of_models(rows, "% of the sensitivity", height=2.0, legend=0.6)
+        for name, ax in panels.items():
             for sites, (_, color, line) in _SITES.items():
                 here = shown.of(rows, architecture=name, sites=sites).sort_values("share")
                 x, y = 100 * here["share"], 100 * here["value"]
@@ -33,8 +30,6 @@ def draw(tables: dict, settings: dict) -> Figure:
             ax.plot([0, 100], [0, 100], color=style.PALE, linewidth=0.8, zorder=0.5)
             ax.plot([_SHARE], [_CLAIM], color=style.BLACK, marker="+", markersize=8)
             ax.set(xlim=(0, 100), ylim=(0, 102))
-        if models:
-            panels["", next(iter(models))].set_ylabel("% of the sensitivity")
         keys = [style.key(text, color, line) for text, color, line in _SITES.values()]
         style.legend_below(figure, keys, 2, xlabel="% of the places, the most sensitive first")
     return figure

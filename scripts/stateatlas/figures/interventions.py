@@ -4,6 +4,7 @@ from matplotlib.figure import Figure
 
 from stateatlas import shown
 from stateatlas.figures import style
+from stateatlas.interventions import deciding
 from stateatlas.names import label
 
 TABLES = ("interventions", "cells")
@@ -24,15 +25,15 @@ def draw(tables: dict, settings: dict) -> Figure:
     gate: there it is `output_zero`. Bars: means with 95 % intervals; every draw of a drawn set is a dot."""
     chosen = settings["sink"]
     models, corpora = chosen["models"], {name: f"{name} corpus" for name in chosen["corpora"]}
-    families = {name: settings["language_models"][name]["family"] for name in models}
+    decided = {name: deciding(settings["language_models"][name]["family"]) for name in models}
     common = {"class": "bos", "span": "all"}
     with style.look():
-        titles = {name: f"{label(name)}\n{_intervention(families[name])}" for name in models}
+        titles = {name: f"{label(name)}\n{decided[name]}" for name in models}
         figure, panels = style.grid(list(corpora.values()), list(titles.values()), height=1.7, legend=0.2, sharey="col")
         for corpus, row in corpora.items():
             for name in models:
                 ax = panels[row, titles[name]]
-                here = common | {"corpus": corpus, "architecture": name, "intervention": _intervention(families[name])}
+                here = common | {"corpus": corpus, "architecture": name, "intervention": decided[name]}
                 _bars(ax, shown.of(tables["interventions"], **here), shown.of(tables["cells"], **here))
         for name in models:
             ax = panels[row, titles[name]]
@@ -41,10 +42,6 @@ def draw(tables: dict, settings: dict) -> Figure:
             f"{next(iter(corpora.values()))}\nnats a token", fontweight="bold"
         )
     return figure
-
-
-def _intervention(family: str) -> str:
-    return "output_zero" if family == "gpt_neox" else "gate_zero"
 
 
 def _bars(ax, effects, cells) -> None:

@@ -4,7 +4,6 @@ from matplotlib.figure import Figure
 
 from stateatlas import shown
 from stateatlas.figures import style
-from stateatlas.names import label
 
 TABLES = ("inverse",)
 
@@ -21,11 +20,9 @@ def draw(tables: dict, settings: dict) -> Figure:
     with 95 % intervals; above 100 % they overshoot. Written in: forward passes spent, and the side effect on other
     prompts in nats, means."""
     rows = shown.trained(tables["inverse"])
-    models = {label(name): name for name in dict.fromkeys(rows["architecture"])}
     with style.look():
-        figure, panels = style.grid([""], list(models), height=2.2, legend=0.75)
-        for title, name in models.items():
-            ax = panels["", title]
+        figure, panels = style.row_of_models(rows, "% of the wanted change", height=2.2, legend=0.75)
+        for name, ax in panels.items():
             for place, (method, (_, color, marker)) in enumerate(_METHODS.items()):
                 here = shown.of(rows, architecture=name, method=method)
                 front = shown.of(here, metric="reached").sort_values("sources")
@@ -38,8 +35,6 @@ def draw(tables: dict, settings: dict) -> Figure:
                     style.note(ax, told, x=0.96, y=0.19 - 0.08 * place, va="bottom", color=color)
             ax.axhline(_CLAIM, color=style.WARNING, linestyle="--", linewidth=0.8)
             ax.set_yscale("log")
-        if models:
-            panels["", next(iter(models))].set_ylabel("% of the wanted change")
         keys = [style.key(text, color, marker=marker) for text, color, marker in _METHODS.values()]
         line = style.key("90 %", style.WARNING, "--")
         style.legend_below(figure, [*keys, line], 2, xlabel="sources")

@@ -4,7 +4,6 @@ from matplotlib.figure import Figure
 
 from stateatlas import shown
 from stateatlas.figures import style
-from stateatlas.names import label
 
 TABLES = ("linearity",)
 
@@ -21,11 +20,10 @@ def draw(tables: dict, settings: dict) -> Figure:
     """A column a model: abs(dy - a.J) / abs(a.J) in per cent, on logarithmic axes. Black: median of all directions
     with its quartiles shaded; colours: medians of one kind; dashed: the 20 % of the paper."""
     rows = shown.trained(tables["linearity"])
-    models = {label(name): name for name in dict.fromkeys(rows["architecture"])}
     with style.look():
-        figure, panels = style.grid([""], list(models), height=2.0, legend=0.75)
-        for title, name in models.items():
-            ax, here = panels["", title], shown.of(rows, architecture=name).sort_values("eps")
+        figure, panels = style.row_of_models(rows, "error (%)", height=2.0, legend=0.75)
+        for name, ax in panels.items():
+            here = shown.of(rows, architecture=name).sort_values("eps")
             every = {metric: part.set_index("eps")["value"] for metric, part in _all(here).groupby("metric")}
             low, high = (100 * every[f"{side}_quartile"] for side in ("lower", "upper"))
             ax.fill_between(low.index, low, high, color=style.PALE, alpha=0.65, linewidth=0)
@@ -36,8 +34,6 @@ def draw(tables: dict, settings: dict) -> Figure:
             ax.plot(middle.index, middle, color=style.BLACK, linewidth=1.6)
             ax.axhline(100 * _CLAIM, color=style.WARNING, linestyle="--", linewidth=0.8)
             ax.set(xscale="log", yscale="log")
-        if models:
-            panels["", next(iter(models))].set_ylabel("error (%)")
         keys = [style.key(text, color, marker=marker) for text, color, marker in KINDS.values()]
         more = [style.key("all", style.BLACK), style.patch("quartiles"), style.key("20 %", style.WARNING, "--")]
         style.legend_below(figure, [*more, *keys], 3, xlabel="source, in units of the stream's norm")

@@ -5,7 +5,6 @@ from matplotlib.figure import Figure
 from stateatlas import shown
 from stateatlas.figures import style
 from stateatlas.figures.linearity import KINDS
-from stateatlas.names import label
 
 TABLES = ("effects", "prediction")
 
@@ -17,11 +16,10 @@ def draw(tables: dict, settings: dict) -> Figure:
     """A column a model: every source of .03 of the stream's norm in four prompts, predicted against measured change
     of the logit difference. Written in: Spearman's correlation and the slope, means over all prompts."""
     rows, found = (shown.trained(tables[name]) for name in ("effects", "prediction"))
-    models = {label(name): name for name in dict.fromkeys(rows["architecture"])}
     with style.look():
-        figure, panels = style.grid([""], list(models), height=2.1, legend=0.6)
-        for title, name in models.items():
-            ax, here = panels["", title], shown.of(rows, architecture=name)
+        figure, panels = style.row_of_models(rows, "measured (logits)", height=2.1, legend=0.6)
+        for name, ax in panels.items():
+            here = shown.of(rows, architecture=name)
             wide = here.pivot_table(index=["prompt", "case", "direction"], columns="metric", values="value")
             for kind, (_, color, marker) in KINDS.items():
                 own = wide[wide.index.get_level_values("direction") == kind]
@@ -35,8 +33,6 @@ def draw(tables: dict, settings: dict) -> Figure:
             told = shown.of(found, architecture=name, eps=_EPS, direction="all", site=-1).set_index("metric")["value"]
             if {"spearman", "slope"} <= set(told.index):
                 style.note(ax, f"ρ = {told['spearman']:.3f}\nslope {told['slope']:.3f}")
-        if models:
-            panels["", next(iter(models))].set_ylabel("measured (logits)")
         keys = [style.key(text, color, "", marker) for text, color, marker in KINDS.values()]
         style.legend_below(figure, keys, 2, xlabel="predicted (logits)")
     return figure

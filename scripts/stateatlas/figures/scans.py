@@ -5,6 +5,7 @@ from matplotlib.ticker import ScalarFormatter
 
 from stateatlas import shown
 from stateatlas.figures import style
+from stateatlas.interventions import deciding
 from stateatlas.names import label
 
 TABLES = ("cells",)
@@ -24,15 +25,16 @@ def draw(tables: dict, settings: dict) -> Figure:
     largest BOS signature. A set of one unit that costs what the whole set costs carries the set alone."""
     chosen = settings["sink"]
     models, corpora = chosen["models"], {name: f"{name} corpus" for name in chosen["corpora"]}
+    decided = {name: deciding(settings["language_models"][name]["family"]) for name in models}
     rows = shown.of(tables["cells"], status="evaluated", span="all", **{"class": "bos"})
     with style.look():
-        titles = {name: f"{label(name)}\n{_intervention(settings, name)}" for name in models}
+        titles = {name: f"{label(name)}\n{decided[name]}" for name in models}
         figure, panels = style.grid(
             list(corpora.values()), list(titles.values()), height=1.7, legend=0.75, sharey="col"
         )
         for corpus, row in corpora.items():
             for name in models:
-                here = shown.of(rows, corpus=corpus, architecture=name, intervention=_intervention(settings, name))
+                here = shown.of(rows, corpus=corpus, architecture=name, intervention=decided[name])
                 _panel(panels[row, titles[name]], here)
         panels[next(iter(corpora.values())), titles[models[0]]].set_ylabel(
             f"{next(iter(corpora.values()))}\nnats a token", fontweight="bold"
@@ -41,11 +43,6 @@ def draw(tables: dict, settings: dict) -> Figure:
         line = style.key("largest signatures", style.SKY)
         style.legend_below(figure, [line, *keys], 3, xlabel="units in the set")
     return figure
-
-
-def _intervention(settings: dict, name: str) -> str:
-    """Attention heads have no gate."""
-    return "output_zero" if settings["language_models"][name]["family"] == "gpt_neox" else "gate_zero"
 
 
 def _panel(ax, rows) -> None:

@@ -132,6 +132,16 @@ def grid(
     return figure, panels
 
 
+def row_of_models(rows, ylabel: str, height: float, legend: float) -> tuple[Figure, dict[str, Axes]]:
+    """One row of panels, one for every language model in `rows`: the figure and {architecture: Axes}."""
+    names = list(dict.fromkeys(rows["architecture"]))
+    figure, panels = grid([""], [label(name) for name in names], height=height, legend=legend)
+    axes = {name: panels["", label(name)] for name in names}
+    if names:
+        axes[names[0]].set_ylabel(ylabel)
+    return figure, axes
+
+
 def median_line(ax: Axes, frame, x: str, y: str, *, shift: float = 0.0, **line) -> None:
     """A line through the medians over seeds, moved along x by `shift`.
 

@@ -4,7 +4,6 @@ from matplotlib.figure import Figure
 
 from stateatlas import shown
 from stateatlas.figures import style
-from stateatlas.names import label
 
 TABLES = ("superposition",)
 
@@ -20,11 +19,9 @@ def draw(tables: dict, settings: dict) -> Figure:
     """A column a model: what two sources do together beyond the sum of each, over the sum of their sizes, in per cent.
     Medians with 95 % intervals; dotted: what the mixed second derivative alone says; dashed: the 20 % of the paper."""
     rows = shown.trained(tables["superposition"])
-    models = {label(name): name for name in dict.fromkeys(rows["architecture"])}
     with style.look():
-        figure, panels = style.grid([""], list(models), height=2.0, legend=0.65)
-        for title, name in models.items():
-            ax = panels["", title]
+        figure, panels = style.row_of_models(rows, "error (%)", height=2.0, legend=0.65)
+        for name, ax in panels.items():
             for pair, (_, color, marker) in _PAIRS.items():
                 here = shown.of(rows, architecture=name, pair=pair).sort_values("eps")
                 found = shown.of(here, metric="median_superposition_error")
@@ -34,8 +31,6 @@ def draw(tables: dict, settings: dict) -> Figure:
                 ax.plot(second["eps"], 100 * second["value"], color=color, linestyle=":", linewidth=1)
             ax.axhline(100 * _CLAIM, color=style.WARNING, linestyle="--", linewidth=0.8)
             ax.set(xscale="log", yscale="log")
-        if models:
-            panels["", next(iter(models))].set_ylabel("error (%)")
         keys = [style.key(text, color, marker=marker) for text, color, marker in _PAIRS.values()]
         more = [style.key("second order", line=":"), style.key("20 %", style.WARNING, "--")]
         style.legend_below(figure, [*keys, *more], 3, xlabel="sources, in units of the stream's norm")

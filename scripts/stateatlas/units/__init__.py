@@ -11,7 +11,7 @@ A family module `units/<family>.py`, named like the `model_type` of its checkpoi
 - `observe(model, index, stream)`: what its units do in one block, an `Observed`;
 - `remember(model, index, stream, memory=None)` and `advance(model, index, stream, memory)`: what a block knows after
   some tokens, and the block on tokens that come after others, which it does not run again;
-- `since(model, index, stream, start)`: the block on all tokens, of which those from `start` on are wanted;
+- `REMEMBERS_CHEAPLY`: whether `remember` costs clearly less than the block;
 - `INTERVENTIONS`: name -> function(mixer, units, means), which returns the changes of parameters.
 """
 

@@ -49,6 +49,7 @@ def uniform_attention(mixer: nn.Module, units: torch.Tensor, means: Means | None
 
 
 INTERVENTIONS = {function.__name__: function for function in (output_zero, output_mean, uniform_attention)}
+REMEMBERS_CHEAPLY = True  # keys and values
 
 
 class Memory(NamedTuple):
@@ -78,11 +79,6 @@ def remember(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory 
 def advance(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory) -> torch.Tensor:
     """Return the stream after a block, given that before it, for tokens that come after those of `memory`."""
     return written(model, index, stream, read(*attend(model, index, stream, memory)))
-
-
-def since(model: nn.Module, index: int, stream: torch.Tensor, start: int) -> torch.Tensor:
-    """Return the stream after a block from the token `start` on, given that before it."""
-    return advance(model, index, stream[:, start:], remember(model, index, stream[:, :start]))
 
 
 def project(

@@ -31,6 +31,7 @@ def output(mixer: nn.Module) -> nn.Linear:
 
 
 INTERVENTIONS = interventions(places)
+REMEMBERS_CHEAPLY = False  # 16 states a channel
 
 
 def observe(model: nn.Module, index: int, stream: torch.Tensor) -> Observed:
@@ -51,11 +52,3 @@ def advance(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory) 
     """Return the stream after a block, given that before it, for tokens that come after those of `memory`."""
     mixed = mamba.advance(model.blocks[index].mixer, model.normed(index, stream), memory)
     return stream + mixed
-
-
-def since(model: nn.Module, index: int, stream: torch.Tensor, start: int) -> torch.Tensor:
-    """Return the stream after a block from the token `start` on, given that before it.
-
-    What its 16 states a channel know of the tokens before costs as much as the block itself.
-    """
-    return model.block(index, stream)[:, start:]

@@ -34,6 +34,7 @@ def output(mixer: nn.Module) -> nn.Linear:
 
 
 INTERVENTIONS = interventions(places)
+REMEMBERS_CHEAPLY = True  # decays are those of a head
 
 
 def observe(model: nn.Module, index: int, stream: torch.Tensor) -> Observed:
@@ -55,8 +56,3 @@ def advance(model: nn.Module, index: int, stream: torch.Tensor, memory: Memory) 
     """Return the stream after a block, given that before it, for tokens that come after those of `memory`."""
     mixed = mamba2.advance(model.blocks[index].mixer, model.normed(index, stream), memory, *model.options)
     return stream + mixed
-
-
-def since(model: nn.Module, index: int, stream: torch.Tensor, start: int) -> torch.Tensor:
-    """Return the stream after a block from the token `start` on, given that before it."""
-    return advance(model, index, stream[:, start:], remember(model, index, stream[:, :start]))

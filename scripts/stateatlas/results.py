@@ -178,7 +178,7 @@ _EXTRAS = {  # what stands beside the paper's own cells -> what it is
 }
 _SEEDS = {"attribution": 6, "recipes": 3}  # of the extras, where the protocol names them
 _HELD_OUT = 5  # tasks and targets
-_TUNED = ("parity", "s3", "dyck")  # what the protocol tunes language models on
+_FORMAL = ("parity", "s3", "dyck")  # what the protocol tunes language models on, and trains without a convolution
 _GRID = {"embedding_std": "initial scales of the embedding", "learning_rate": "learning rates"}
 
 
@@ -197,15 +197,18 @@ def narrower(settings: dict) -> list[dict]:
     if "held_out" in settings["extras"] and len(tasks := settings["held_out"]["tasks"]) < _HELD_OUT:
         ours = ", ".join(map(label, ordered(tasks, TASKS)))
         found.append({"name": _EXTRAS["held_out"], "protocol": _HELD_OUT, "ours": ours})
+    if "attribution" in settings["extras"] and len(tasks := settings["attribution"]["tasks"]) < len(_FORMAL):
+        ours = ", ".join(map(label, ordered(tasks, TASKS)))
+        found.append({"name": f"tasks: {_EXTRAS['attribution']}", "protocol": len(_FORMAL), "ours": ours})
     if "recipes" in settings["extras"]:
         for key, text in _GRID.items():
             if (ours := 1 + len(settings["recipes"][key])) < 3:  # the chosen one is not listed
                 found.append({"name": f"{text} of the recipe grid", "protocol": 3, "ours": ours})
     if "language" in settings["extras"]:
         tuned = {task for tasks in settings["language"]["cells"].values() for task in tasks}
-        if len(tuned) < len(_TUNED):
+        if len(tuned) < len(_FORMAL):
             ours = ", ".join(map(label, ordered(tuned, TASKS)))
-            found.append({"name": "tasks that language models are tuned on", "protocol": len(_TUNED), "ours": ours})
+            found.append({"name": "tasks that language models are tuned on", "protocol": len(_FORMAL), "ours": ours})
     return found
 
 

@@ -33,7 +33,8 @@ class Recipe:
     stages: tokens of the prompts of every stage; a stage that holds no whole prompt has the needle and the answer
     prefix alone. A stage ends when the moving average of the share of right answers passes `advance`, the last one
     when `validated` of the validation prompts are answered, measured every `evaluate_every` steps. Then the learning
-    rate falls to 0 over `cooldown` steps. `steps` is the most there can be, cool-down included.
+    rate falls to 0 over `cooldown` steps; where the model then answers fewer, it is raised again and the teaching goes
+    on. `steps` is the most there can be, cool-down included.
     """
 
     steps: int
@@ -139,12 +140,12 @@ class Trainer:
     def run(self) -> Iterator[None]:
         """Teach to the end of the cool-down, or to the cap, yielding after every step."""
         for windows in islice(self.texts(), self.step, self.recipe.steps):
+            if self._cooled():
+                return
             self.update(windows)
             self.step += 1
             self._move_on()
             yield
-            if self.taught is not None and self.step == self.taught + self.recipe.cooldown:
-                return
 
     def update(self, windows: np.ndarray) -> None:
         device = next(self.model.parameters()).device
@@ -171,6 +172,9 @@ class Trainer:
     def _move_on(self) -> None:
         """Begin the next stage, or the cool-down, where it is time."""
         if self.taught is not None:
+            time_left = self.step + self.recipe.cooldown < self.recipe.steps
+            if self._cooled() and time_left and self.validated() < self.recipe.validated:
+                self.taught = None
             return
         if self.stage < len(self.recipe.stages) - 1:
             if self.average > self.recipe.advance:
@@ -183,6 +187,9 @@ class Trainer:
                 self.taught = self.step
         if self.taught is None and self.step >= self.recipe.steps - self.recipe.cooldown:
             self.taught = self.step
+
+    def _cooled(self) -> bool:
+        return self.taught is not None and self.step == self.taught + self.recipe.cooldown
 
     @torch.no_grad()
     def validated(self) -> float:

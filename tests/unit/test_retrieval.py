@@ -75,6 +75,18 @@ def test_stages_follow_each_other_and_a_resumed_teaching_goes_on_as_an_undisturb
     assert all(torch.equal(value, expected[name]) for name, value in model.state_dict().items())
 
 
+def test_a_cool_down_after_which_fewer_are_answered_is_taken_back(model, encoder, monkeypatch):
+    shares = iter([2.0, 0.0, 0.0, 2.0, 2.0])  # begins at 2, falls short at 4, begins at 6, holds at 8
+    monkeypatch.setattr(teaching.Trainer, "validated", lambda self: next(shares))
+    recipe = teaching.Recipe(**{**vars(RECIPE), "steps": 20, "stages": (60, 61)})
+    one = trainer(model, encoder, recipe)
+    begun = [(one.step, one.taught) for _ in one.run()]
+    assert begun[:4] == [(1, None), (2, 2), (3, 2), (4, None)] and (one.step, one.taught) == (8, 6)
+    again = trainer(model, encoder, recipe)
+    again.restore(torch.load(_saved(one.state()), weights_only=True))
+    assert list(again.run()) == [], "a checkpoint of the last step has nothing left to do"
+
+
 def _saved(state):
     import io
 

@@ -21,9 +21,9 @@ rule judge:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=grows(2000),
-        runtime=grows(10),
-        gpu=0,
+        mem_mb=memory("judge"),
+        runtime=minutes("judge"),
+        gpu=gpu("judge"),
     params:
         cfg=cfg("judge"),
     script:

@@ -23,8 +23,10 @@ from stateatlas import (
     backend as _backend,
     claims as _claims,
     experiments,
+    gpus as _gpus,
     plan,
     settings as _settings,
+    sizing,
     unit_cells,
 )
 
@@ -42,8 +44,9 @@ except (_settings.ConfigError, _claims.ClaimError) as error:
     raise WorkflowError(str(error)) from None
 
 # Without a limit all GPU jobs would start at once; a limit of 0 runs them on the CPU. A cluster's profile sets its own.
+# Each job then takes one of this machine's GPUs for itself (stateatlas.gpus).
 if workflow.is_main_process and "gpu" not in workflow.global_resources:
-    workflow.global_resources["gpu"] = min(1, _backend.local_gpus())
+    workflow.global_resources["gpu"] = len(_gpus.visible())
 GPU = SETTINGS["gpu"] and ("gpu" not in workflow.global_resources or workflow.global_resources["gpu"].value > 0)
 
 # Decided once, here: jobs on other machines get the answer with their config.
@@ -62,6 +65,7 @@ if workflow.is_main_process:
             f"(the paper: {printed['planned']:,}, of which {printed['evaluated']:,} evaluated)."
         )
 PLAN = plan.Plan(SETTINGS)
+SIZES = sizing.sizes(SETTINGS["scale"])
 RESULTS = f"results/{SETTINGS['scale']}"
 
 if workflow.is_main_process and not Path(".snakemake/metadata").exists() and Path(RESULTS).exists():
@@ -137,14 +141,19 @@ def benchmark_of(rule):
     return f"benchmarks/{SETTINGS['scale']}/{rule}/{plan.RULES[rule].folder}.jsonl"
 
 
-def size(smoke, laptop, workstation, paper):
-    """A resource that grows with the scale."""
-    return dict(smoke=smoke, laptop=laptop, workstation=workstation, paper=paper)[SETTINGS["scale"]]
+def memory(rule):
+    """MB of memory of a rule's jobs, doubled with every attempt."""
+    return lambda wildcards, attempt: SIZES[rule].memory * 2 ** (attempt - 1)
 
 
-def grows(amount):
-    """A resource that doubles with every attempt."""
-    return lambda wildcards, attempt: amount * 2 ** (attempt - 1)
+def minutes(rule):
+    """The time limit of a rule's jobs, doubled with every attempt."""
+    return lambda wildcards, attempt: SIZES[rule].minutes * 2 ** (attempt - 1)
+
+
+def gpu(rule):
+    """GPUs of a rule's jobs."""
+    return int(SETTINGS["gpu"] and SIZES[rule].gpu)
 
 
 def parts_of_table(wildcards):

@@ -24,9 +24,9 @@ rule plot:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=grows(2000),
-        runtime=grows(10),
-        gpu=0,
+        mem_mb=memory("plot"),
+        runtime=minutes("plot"),
+        gpu=gpu("plot"),
     params:
         cfg=cfg("plot"),
     script:
@@ -54,9 +54,9 @@ rule scorecard:
         "../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=grows(2000),
-        runtime=grows(10),
-        gpu=0,
+        mem_mb=memory("scorecard"),
+        runtime=minutes("scorecard"),
+        gpu=gpu("scorecard"),
     params:
         cfg=cfg("scorecard"),
     script:

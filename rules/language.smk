@@ -19,9 +19,9 @@ rule train_tokenizer:
         "../envs/train.yaml"
     threads: 1
     resources:
-        mem_mb=grows(2000),
-        runtime=grows(20),
-        gpu=0,
+        mem_mb=memory("train_tokenizer"),
+        runtime=minutes("train_tokenizer"),
+        gpu=gpu("train_tokenizer"),
     params:
         cfg=cfg("train_tokenizer"),
     script:
@@ -47,9 +47,9 @@ rule pretrain:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(2000, 3000, 8000, 16000)),
-        runtime=grows(size(10, 30, 600, 600)),
-        gpu=int(SETTINGS["gpu"]),
+        mem_mb=memory("pretrain"),
+        runtime=minutes("pretrain"),
+        gpu=gpu("pretrain"),
     params:
         cfg=cfg("pretrain"),
     script:
@@ -72,9 +72,9 @@ rule fetch:
         "../envs/train.yaml"
     threads: 1
     resources:
-        mem_mb=grows(2000),
-        runtime=grows(120),
-        gpu=0,
+        mem_mb=memory("fetch"),
+        runtime=minutes("fetch"),
+        gpu=gpu("fetch"),
     params:
         cfg=cfg("fetch"),
     script:

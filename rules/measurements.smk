@@ -16,9 +16,9 @@ rule base_probe:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=grows(size(1000, 2000, 4000, 8000)),
-        runtime=grows(size(5, 10, 30, 60)),
-        gpu=0,
+        mem_mb=memory("base_probe"),
+        runtime=minutes("base_probe"),
+        gpu=gpu("base_probe"),
     params:
         cfg=cfg("base_probe"),
     script:
@@ -44,9 +44,9 @@ rule probe:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=grows(size(1000, 2000, 4000, 8000)),
-        runtime=grows(size(5, 20, 60, 120)),
-        gpu=0,
+        mem_mb=memory("probe"),
+        runtime=minutes("probe"),
+        gpu=gpu("probe"),
     params:
         cfg=cfg("probe"),
     script:
@@ -77,9 +77,9 @@ rule ablate:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(1000, 2000, 4000, 8000)),
-        runtime=grows(size(5, 20, 120, 240)),
-        gpu=0,
+        mem_mb=memory("ablate"),
+        runtime=minutes("ablate"),
+        gpu=gpu("ablate"),
     params:
         cfg=cfg("ablate"),
     script:
@@ -106,9 +106,9 @@ rule refit:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=grows(size(1000, 2000, 4000, 8000)),
-        runtime=grows(size(5, 20, 60, 120)),
-        gpu=0,
+        mem_mb=memory("refit"),
+        runtime=minutes("refit"),
+        gpu=gpu("refit"),
     params:
         cfg=cfg("refit"),
     script:
@@ -138,9 +138,9 @@ rule erase:
         "../envs/erase.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(1000, 2000, 4000, 8000)),
-        runtime=grows(size(5, 20, 240, 480)),
-        gpu=0,
+        mem_mb=memory("erase"),
+        runtime=minutes("erase"),
+        gpu=gpu("erase"),
     params:
         cfg=cfg("erase"),
     script:
@@ -165,9 +165,9 @@ rule patch:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(1000, 2000, 4000, 8000)),
-        runtime=grows(size(5, 10, 60, 120)),
-        gpu=0,
+        mem_mb=memory("patch"),
+        runtime=minutes("patch"),
+        gpu=gpu("patch"),
     params:
         cfg=cfg("patch"),
     script:
@@ -191,9 +191,9 @@ rule collect:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=grows(2000),
-        runtime=grows(10),
-        gpu=0,
+        mem_mb=memory("collect"),
+        runtime=minutes("collect"),
+        gpu=gpu("collect"),
     params:
         cfg=cfg("collect"),
     script:
@@ -217,9 +217,9 @@ rule derive:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=grows(2000),
-        runtime=grows(10),
-        gpu=0,
+        mem_mb=memory("derive"),
+        runtime=minutes("derive"),
+        gpu=gpu("derive"),
     params:
         cfg=cfg("derive"),
     script:

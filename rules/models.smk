@@ -22,9 +22,9 @@ rule corpus:
         "../envs/corpora.yaml"
     threads: 1
     resources:
-        mem_mb=grows(2000),
-        runtime=grows(60),
-        gpu=0,
+        mem_mb=memory("corpus"),
+        runtime=minutes("corpus"),
+        gpu=gpu("corpus"),
     params:
         cfg=cfg("corpus"),
     script:
@@ -46,9 +46,9 @@ rule sample:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=grows(1000),
-        runtime=grows(10),
-        gpu=0,
+        mem_mb=memory("sample"),
+        runtime=minutes("sample"),
+        gpu=gpu("sample"),
     params:
         cfg=cfg("sample"),
     script:
@@ -73,9 +73,9 @@ rule train:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(2000),
-        runtime=grows(size(10, 30, 600, 600)),
-        gpu=int(SETTINGS["gpu"]),
+        mem_mb=memory("train"),
+        runtime=minutes("train"),
+        gpu=gpu("train"),
     params:
         cfg=cfg("train"),
     script:
@@ -102,9 +102,9 @@ rule finetune:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(2000, 3000, 8000, 16000)),
-        runtime=grows(size(10, 30, 600, 600)),
-        gpu=int(SETTINGS["gpu"]),
+        mem_mb=memory("finetune"),
+        runtime=minutes("finetune"),
+        gpu=gpu("finetune"),
     params:
         cfg=cfg("finetune"),
     script:
@@ -130,9 +130,9 @@ rule record:
         "../envs/train.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(2000),
-        runtime=grows(size(5, 10, 30, 60)),
-        gpu=0,
+        mem_mb=memory("record"),
+        runtime=minutes("record"),
+        gpu=gpu("record"),
     params:
         cfg=cfg("record"),
     script:

@@ -29,9 +29,9 @@ rule respond:
         "../envs/units.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(2000, 3000, 16000, 32000)),
-        runtime=grows(size(5, 30, 400, 2000)),
-        gpu=int(SETTINGS["gpu"]),
+        mem_mb=memory("respond"),
+        runtime=minutes("respond"),
+        gpu=gpu("respond"),
     params:
         cfg=cfg("respond"),
     script:
@@ -57,9 +57,9 @@ rule invert:
         "../envs/units.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(2000, 3000, 16000, 32000)),
-        runtime=grows(size(5, 20, 200, 1000)),
-        gpu=int(SETTINGS["gpu"]),
+        mem_mb=memory("invert"),
+        runtime=minutes("invert"),
+        gpu=gpu("invert"),
     params:
         cfg=cfg("invert"),
     script:
@@ -85,9 +85,9 @@ rule transfer:
         "../envs/units.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(2000, 3000, 16000, 32000)),
-        runtime=grows(size(5, 20, 60, 200)),
-        gpu=int(SETTINGS["gpu"]),
+        mem_mb=memory("transfer"),
+        runtime=minutes("transfer"),
+        gpu=gpu("transfer"),
     params:
         cfg=cfg("transfer"),
     script:

@@ -19,9 +19,9 @@ rule teach:
         "../envs/units.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(2000, 3000, 8000, 16000)),
-        runtime=grows(size(10, 30, 120, 120)),
-        gpu=int(SETTINGS["gpu"]),
+        mem_mb=memory("teach"),
+        runtime=minutes("teach"),
+        gpu=gpu("teach"),
     params:
         cfg=cfg("teach"),
     script:
@@ -44,9 +44,9 @@ rule observe:
         "../envs/units.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(2000, 2000, 8000, 32000)),
-        runtime=grows(size(5, 20, 120, 480)),
-        gpu=int(SETTINGS["gpu"]),
+        mem_mb=memory("observe"),
+        runtime=minutes("observe"),
+        gpu=gpu("observe"),
     params:
         cfg=cfg("observe"),
     script:
@@ -72,9 +72,9 @@ rule find_sets:
         "../envs/units.yaml"
     threads: 1
     resources:
-        mem_mb=grows(size(2000, 2000, 8000, 32000)),
-        runtime=grows(size(5, 20, 120, 240)),
-        gpu=0,
+        mem_mb=memory("find_sets"),
+        runtime=minutes("find_sets"),
+        gpu=gpu("find_sets"),
     params:
         cfg=cfg("find_sets"),
     script:
@@ -99,9 +99,9 @@ rule intervene:
         "../envs/units.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(2000, 3000, 16000, 64000)),
-        runtime=grows(size(5, 60, 1000, 4000)),
-        gpu=int(SETTINGS["gpu"]),
+        mem_mb=memory("intervene"),
+        runtime=minutes("intervene"),
+        gpu=gpu("intervene"),
     params:
         cfg=cfg("intervene"),
     script:
@@ -124,9 +124,9 @@ rule find_needles:
         "../envs/units.yaml"
     threads: SETTINGS["threads"]
     resources:
-        mem_mb=grows(size(2000, 3000, 16000, 64000)),
-        runtime=grows(size(5, 60, 400, 1000)),
-        gpu=int(SETTINGS["gpu"]),
+        mem_mb=memory("find_needles"),
+        runtime=minutes("find_needles"),
+        gpu=gpu("find_needles"),
     params:
         cfg=cfg("find_needles"),
     script:

@@ -1,22 +1,11 @@
 """Which form the kernels of Mamba and Mamba-2 take, decided once a run, without importing torch."""
 
-import shutil
-import subprocess
-
 from stateatlas import compiler
 
 SAID = {
     "compiled": "compiled C, on the CPU",
     "torch": "plain PyTorch (slower on a CPU; `backend: auto` compiles where there is a C compiler)",
 }
-
-
-def local_gpus() -> int:
-    """Return how many NVIDIA GPUs this machine shows."""
-    if shutil.which("nvidia-smi") is None:
-        return 0
-    listed = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False)
-    return listed.stdout.count("GPU ") if listed.returncode == 0 else 0
 
 
 def resolve(backend: str, gpu: bool) -> str:

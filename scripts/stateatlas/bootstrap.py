@@ -29,6 +29,8 @@ usage: ./reproduce [SNAKEMAKE ARGUMENTS]     run the workflow: all of it, at the
        ./reproduce test [--slow] [PYTEST ARGUMENTS]     run the fast tests, or all with --slow
        ./reproduce verify [--config KEY=VALUE ...] [--configfile FILE] [--directory DIR]
                                              do results on disk belong to today's code and config?
+       ./reproduce plan [--config KEY=VALUE ...]        jobs, hours, memory and disk of a run, by rule
+       ./reproduce costs [--config KEY=VALUE ...]       what the jobs of a run took, by rule
        ./reproduce --help                    this text
 
 Everything else goes to Snakemake as it stands:

@@ -34,6 +34,10 @@ def main(arguments: list[str]) -> int:
         from stateatlas import verify
 
         return verify.main(arguments[1:], ROOT)
+    if arguments[:1] in (["plan"], ["costs"]):
+        from stateatlas import sizing
+
+        return sizing.main(arguments[0], arguments[1:], ROOT)
     try:
         return run(arguments)
     except runlock.Refusal as refusal:

@@ -16,6 +16,7 @@ import errno
 import json
 import logging
 import os
+import platform
 import re
 import resource
 import shutil
@@ -31,7 +32,7 @@ from types import SimpleNamespace
 import filelock
 import psutil
 
-from stateatlas import manifest
+from stateatlas import gpus, manifest
 from stateatlas.canonical import canonical, sha256, sha256_file
 
 log = logging.getLogger("stateatlas")
@@ -67,15 +68,20 @@ def job(snakemake) -> Iterator[Run]:
         _log_to(Path(snakemake.log[0]))
         declared = {name: Path(path) for name, path in snakemake.output.items() if name != "manifest"}
         temporary = {name: _temporary(path) for name, path in declared.items()}
-        with _locked(Path(snakemake.output.manifest)), _cleaned([*map(_temporary, map(Path, snakemake.output))]):
-            device = "cuda" if snakemake.resources.get("gpu", 0) and cfg.get("backend") != "compiled" else "cpu"
+        with contextlib.ExitStack() as held:
+            held.enter_context(_locked(Path(snakemake.output.manifest)))
+            held.enter_context(_cleaned([*map(_temporary, map(Path, snakemake.output))]))
+            device = "cpu"
+            if gpus.wanted(snakemake.resources) and cfg.get("backend") != "compiled":
+                held.enter_context(gpus.leased())
+                device = gpus.device()
             run = Run(cfg, _inputs(snakemake), SimpleNamespace(**temporary), _work(snakemake), device)
             yield run
             for name, path in temporary.items():
                 _publish(path, declared[name])
             _write_manifest(snakemake, cfg, list(declared.values()))
             shutil.rmtree(run.work, ignore_errors=True)
-        _write_run(Path(snakemake.log[0]), started, device)
+            _write_run(Path(snakemake.log[0]), started, device)
         log.info("done in %.1f s", time.monotonic() - started)
     except Exception as error:
         log.error("%s", traceback.format_exc())
@@ -231,5 +237,14 @@ def _write_manifest(snakemake, cfg: dict, outputs: list[Path]) -> None:
 def _write_run(logfile: Path, started: float, device: str) -> None:
     """What is not deterministic: beside the log, read by nothing but the benchmark table."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    content = {"wall_s": round(time.monotonic() - started, 2), "peak_bytes": peak, "device": device}
+    wall = time.monotonic() - started
+    content = {
+        "wall_s": round(wall, 2),
+        "peak_bytes": peak,
+        "device": device,
+        "ended": round(time.time(), 2),
+        "node": os.environ.get("SLURMD_NODENAME") or platform.node(),
+        "gpu": os.environ.get(gpus.VISIBLE),
+        "peak_gpu_bytes": sys.modules["torch"].cuda.max_memory_allocated() if device == "cuda" else 0,
+    }
     logfile.with_suffix(".run.json").write_text(json.dumps(content) + "\n")

@@ -70,12 +70,12 @@ def read_config(root: Path, files: list | None = None, entries: list[str] | None
 
 def todays_plan(config: dict):
     """Return the plan of a config, with the backend that the Snakefile would choose on this machine."""
-    from stateatlas import backend
+    from stateatlas import backend, gpus
     from stateatlas.plan import Plan
     from stateatlas.settings import resolve
 
     settings = resolve(config)
-    gpu = bool(settings["gpu"] and backend.local_gpus())
+    gpu = bool(settings["gpu"] and gpus.visible())
     return Plan(settings | {"backend": backend.resolve(settings["backend"], gpu)})
 
 

@@ -62,10 +62,8 @@ def test_every_rule_of_the_plan_is_one_of_the_workflow_and_has_its_script(root, 
 def test_a_rule_says_all_that_a_cluster_needs(blocks, rule):
     for directive in ("output", "log", "benchmark", "conda", "threads", "resources", "params", "script"):
         assert re.search(rf"^    {directive}:", blocks[rule], flags=re.MULTILINE), directive
-    for resource in ("mem_mb=grows(", "runtime=grows(", "gpu="):
-        assert f"        {resource}" in blocks[rule], resource
-    if plan.RULES[rule].runs_model:
-        assert "runtime=grows(size(" in blocks[rule], "not the same at every scale"
+    for resource in (f'mem_mb=memory("{rule}")', f'runtime=minutes("{rule}")', f'gpu=gpu("{rule}")'):
+        assert f"        {resource},\n" in blocks[rule], resource
     assert f'cfg=cfg("{rule}")' in blocks[rule] and f'"../scripts/{rule}.py"' in blocks[rule]
     assert f'"../envs/{plan.RULES[rule].env}.yaml"' in blocks[rule]
     params = re.search(r"^    params:\n((?:        .*\n)+)", blocks[rule], flags=re.MULTILINE)

@@ -12,9 +12,9 @@ from stateatlas import canonical, plan, settings
 
 HEAVY = {"torch", "pandas", "numpy", "sklearn", "scipy", "matplotlib", "pyarrow", "safetensors", "snakemake"}
 TRAINING = {"tasks", "blocks", "kernels", "training", "seeds", "sequences", "residual", "weights", "checkpoint", "cell"}
-TRAINING |= {"compiler", "coverage", "loop", "job", "manifest", "canonical", "__init__"}
+TRAINING |= {"compiler", "coverage", "loop", "gpus", "job", "manifest", "canonical", "__init__"}
 # What a rule's results may hang on beside what every rule needs. A rule that grows must be allowed to, here.
-COMMON = {"__init__", "canonical", "job", "manifest"}
+COMMON = {"__init__", "canonical", "gpus", "job", "manifest"}
 MODEL = {"blocks", "kernels", "compiler", "residual", "weights", "sequences", "seeds"}
 LANGUAGE = {"adapters", "finetuned", "pretrained", "mamba_ssm_format"}
 PRETRAINING = TRAINING | LANGUAGE | {"mini_job", "minis", "packing", "pretraining", "bigram", "loop"}

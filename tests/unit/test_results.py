@@ -31,7 +31,10 @@ def test_what_a_scale_takes_fewer_of_in_the_other_studies_is_said():
         found = results.smaller(resolve(CONFIG | {"scale": scale, "studies": studies}))
         return {row["name"]: (row["protocol"], row["ours"]) for row in found}
 
-    assert said("laptop", "sink")["study C: control sets of each kind"] == (30, 10)
+    assert said("laptop", "sink")["study C: control sets of each kind"] == (30, 8)
     assert said("laptop", "sink")["study C: boundaries"] == (2, 1)
-    assert said("laptop", "response") == {"study B: random directions at a place": (16, 4)}
+    assert said("laptop", "response") == {
+        "study B: random directions at a place": (16, 4),
+        "study B: prompts": (32, 24),
+    }
     assert said("laptop") == said("paper", "response", "sink") == {}

@@ -61,8 +61,9 @@ def test(arguments: list[str]) -> None:
     command = [sys.executable, "-P", "-m", "pytest"]
     command += [] if "--slow" in arguments else ["-m", "not slow"]
     if "--slow" not in arguments and not places:
-        # A worker takes whole files, whose fixtures are costly; the slow tests kill and time what runs beside them.
-        command += ["-n", str(min(WORKERS, os.cpu_count() or 1)), "--dist", "loadfile"]
+        # A worker takes whole files, whose fixtures are costly, in their order: the long ones, on clusters and DAGs,
+        # come first. The slow tests kill and time what runs beside them.
+        command += ["-n", str(min(WORKERS, os.cpu_count() or 1)), "--dist", "loadfile", "--no-loadscope-reorder"]
     command += words if places else [*words, "tests"]
     os.chdir(ROOT)
     os.execv(sys.executable, command)

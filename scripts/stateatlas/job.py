@@ -36,6 +36,8 @@ from stateatlas import gpus, manifest
 from stateatlas.canonical import canonical, sha256, sha256_file
 
 log = logging.getLogger("stateatlas")
+leaving = threading.Event()  # set by a training that was asked to end and still saves its checkpoint
+GRACE = 5  # seconds that it has for that
 ONLINE = ("corpus", "fetch")  # the rules that may need the network
 
 
@@ -126,6 +128,8 @@ def _end_with_driver() -> None:
     def watch() -> None:
         while all(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in drivers):
             time.sleep(0.5)
+        if leaving.is_set():  # a scheduler ends all processes of a job at once
+            time.sleep(GRACE)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

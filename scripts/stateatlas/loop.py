@@ -3,13 +3,15 @@
 import ctypes
 import logging
 import os
+import signal
+import sys
 import time
 from collections.abc import Iterator
 
 import torch
 
 from stateatlas.checkpoint import Checkpoint
-from stateatlas.job import InputError
+from stateatlas.job import InputError, leaving
 
 log = logging.getLogger(__name__)
 # Seconds between checkpoints. Not a setting: it changes no result.
@@ -56,15 +58,19 @@ def train(trainer, updates: Iterator[None], checkpoint: Checkpoint, every: float
     """Run `updates`, the steps of `trainer`, to their end.
 
     `trainer` has `step`, `recipe.steps` (the most there can be), `state()` for the checkpoint and `progress()`, what
-    the log says beside the step.
+    the log says beside the step. SIGTERM, which schedulers send before they kill, ends it after the step at hand, with
+    a checkpoint.
     """
     saved = told = started = time.monotonic()
     first = trainer.step
+    before = signal.signal(signal.SIGTERM, lambda *_: leaving.set())
     for _ in updates:
         now = time.monotonic()
-        if now - saved > every:
+        if now - saved > every or leaving.is_set():
             checkpoint.save(trainer.state())
             saved = now
+        if leaving.is_set():
+            sys.exit(f"ended by SIGTERM at step {trainer.step}, with a checkpoint: the same command goes on from there")
         if now - told > 10 or trainer.step == trainer.recipe.steps:
             rate = (now - started) / (trainer.step - first)
             log.info(
@@ -72,3 +78,4 @@ def train(trainer, updates: Iterator[None], checkpoint: Checkpoint, every: float
                 trainer.step, trainer.recipe.steps, trainer.progress(), rate * (trainer.recipe.steps - trainer.step),
             )  # fmt: skip
             told = now
+    signal.signal(signal.SIGTERM, before)

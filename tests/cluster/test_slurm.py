@@ -119,10 +119,10 @@ def test_nothing_is_submitted_twice_and_short_jobs_share_one(ran, cluster):
 
 def test_a_failing_job_ends_with_the_errors_of_its_rule(cluster, project):
     before = len(cluster.jobs())
-    project.append("scripts/train.py", "    raise ValueError('the loss was not finite')\n")
-    said = on(cluster, project, "--retries", "0", "--", "models")
-    assert "exit code 1" in said and "ValueError: the loss was not finite" in said, said
-    assert [job["JobState"] for job in submitted(cluster, before)] == ["COMPLETED", "FAILED"]
+    project.append("scripts/sample.py", "    raise ValueError('no sequence is left')\n")
+    said = on(cluster, project, "--retries", "0", "--", "sequences")
+    assert "exit code 1" in said and "ValueError: no sequence is left" in said, said
+    assert [job["JobState"] for job in submitted(cluster, before)] == ["FAILED"]
 
 
 @pytest.fixture

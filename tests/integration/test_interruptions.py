@@ -1,7 +1,9 @@
 """Kill a run at any moment, give the same command again: the same bytes come out."""
 
+import contextlib
 import hashlib
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -19,6 +21,9 @@ TINY = (
 )
 
 
+SMOKE = "{scale: smoke, studies: [encoding], extras: [edited]}\n"
+
+
 def run(folder: Path) -> subprocess.Popen:
     """Start the driver on the verdicts of a tiny run, in the folder's copy of the project."""
     command = [sys.executable, "-P", str(folder / "scripts/stateatlas/driver.py"), "verdicts"]
@@ -29,12 +34,13 @@ def run(folder: Path) -> subprocess.Popen:
 
 def finish(folder: Path) -> str:
     process = run(folder)
-    output, _ = process.communicate(timeout=300)
+    output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
     return output
 
 
 def copy(root: Path, folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
     for name in ("Snakefile", "config.yaml", "rules", "scripts", "envs", "profiles", "data", "report", "docs"):
         source = root / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
@@ -108,3 +114,40 @@ def test_checkpoint_of_another_config_is_never_resumed(root, tmp_path):
     finish(folder)
     log = next((folder / "logs").rglob("train/**/seed0.log")).read_text()
     assert "going on from step" not in log
+
+
+def test_a_training_that_is_asked_to_end_saves_where_it_is(undisturbed, root, tmp_path):
+    folder = copy(root, tmp_path)
+    driver = run(folder)
+    saved = wait_for(lambda: checkpoint(folder))
+    job, before = training_job(driver), saved.stat().st_mtime_ns
+    asked = time.monotonic()
+    job.terminate()
+    wait_for(lambda: not job.is_running() or job.status() == psutil.STATUS_ZOMBIE, 5)
+    assert time.monotonic() - asked < 5
+    output, _ = driver.communicate(timeout=60)
+    assert driver.returncode == 1 and "ended by SIGTERM at step" in output, output
+    assert saved.stat().st_mtime_ns > before
+    finish(folder)
+    assert tables(folder) == undisturbed
+
+
+def test_twenty_kills_at_any_moment_change_no_byte(root, tmp_path):
+    undisturbed = copy(root, tmp_path / "undisturbed")
+    (undisturbed / "tiny.yaml").write_text(SMOKE)
+    finish(undisturbed)
+    folder = copy(root, tmp_path / "killed")
+    (folder / "tiny.yaml").write_text(SMOKE)
+    chance = random.Random(0)
+    for _ in range(20):
+        driver = run(folder)
+        time.sleep(chance.uniform(2, 7))
+        running = psutil.Process(driver.pid).children(recursive=True)
+        for victim in (chance.choice([driver.pid, *(job.pid for job in running)]), driver.pid):
+            with contextlib.suppress(ProcessLookupError):  # it ended in this moment
+                os.kill(victim, signal.SIGKILL)
+            time.sleep(chance.uniform(0, 2))
+        output, _ = driver.communicate(timeout=600)
+        assert "Traceback" not in output, output
+    finish(folder)
+    assert tables(folder) == tables(undisturbed)

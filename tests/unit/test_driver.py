@@ -187,7 +187,7 @@ def started(monkeypatch):
     return calls
 
 
-SIDE_BY_SIDE = ["-n", str(min(4, os.cpu_count())), "--dist", "loadfile"]
+SIDE_BY_SIDE = ["-n", str(min(4, os.cpu_count())), "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,9 @@ def _trained(s: Settings, experiment: str) -> Iterator[tuple[str, str, int]]:
         pairs = [(task, name) for name, tasks in part["cells"].items() for task in tasks]
         return ((task, name, seed) for task, name in pairs for seed in range(part["seeds"]))
     names = part["architectures"]
+    if experiment == "edited":  # of the paper's own cells
+        own = ([name for name in part[key] if name in s[key]] for key in ("tasks", "architectures"))
+        return itertools.product(*own, range(s["seeds"]))
     if experiment == "recipes":
         grid = itertools.product([None, *part["embedding_std"]], [1, *part["learning_rate"]])
         names = [varied(name, *change) for name, change in itertools.product(names, grid)]

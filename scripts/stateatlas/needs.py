@@ -23,10 +23,12 @@ def _strings(w: Wildcards) -> dict:
 
 
 def sample(s: Settings, w: Wildcards) -> dict:
+    # The paper's own tasks have pairs in any case, so that their sequences are the same without patching.
+    patched = {*s["tasks"], *(cell["task"] for cell in experiments.cells(s, "patch"))}
     sizes = {
         "train_length": per_task(s["train_length"], w["task"]),
         "lengths": lengths(s, w["task"]),
-        "pairs": s["test"] if w["task"] in s["tasks"] else 0,  # only the paper's own cells are patched
+        "pairs": s["test"] if w["task"] in patched else 0,
     }
     return _strings(w) | sizes | keys("root_seed", "validation", "fit", "test")(s, w)
 

@@ -28,3 +28,14 @@ def test_a_hub_model_of_study_b_is_fetched_and_asked_on_templates(base):
     made = plan.Plan(base | {"studies": ["encoding", "response"], "response": chosen})
     assert ("fetch", {"model": "gpt2"}) in made.jobs() and "transfer" not in rules_of(made.jobs())
     assert not {"prompts", "length"} & set(json.loads(made.cfg("respond", {"model": "gpt2"})))
+
+
+def test_every_cell_that_is_patched_has_pairs_and_only_the_papers_own_are_edited(base):
+    tuned = {"cells": {"mini-mamba": ["parity", "dyck"]}, "seeds": 1}
+    edited = {"tasks": ["parity", "s3"], "architectures": ["mamba", "gru"]}
+    settings = base | {"tasks": ["parity"], "language": tuned, "edited": edited, "extras": ["edited", "language"]}
+    made = plan.Plan(settings)
+    patched = {(w["task"], w["architecture"]) for rule, w in made.jobs() if rule == "patch"}
+    assert patched == {("parity", "mamba"), ("parity", "mini-mamba"), ("dyck", "mini-mamba")}
+    for task, _ in patched:
+        assert json.loads(made.cfg("sample", {"task": task}))["pairs"] == settings["test"]

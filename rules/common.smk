@@ -141,14 +141,19 @@ def benchmark_of(rule):
     return f"benchmarks/{SETTINGS['scale']}/{rule}/{plan.RULES[rule].folder}.jsonl"
 
 
+def grows(amount):
+    """A resource that doubles with every attempt."""
+    return lambda wildcards, attempt: amount * 2 ** (attempt - 1)
+
+
 def memory(rule):
-    """MB of memory of a rule's jobs, doubled with every attempt."""
-    return lambda wildcards, attempt: SIZES[rule].memory * 2 ** (attempt - 1)
+    """MB of memory of a rule's jobs."""
+    return grows(SIZES[rule].memory)
 
 
 def minutes(rule):
-    """The time limit of a rule's jobs, doubled with every attempt."""
-    return lambda wildcards, attempt: SIZES[rule].minutes * 2 ** (attempt - 1)
+    """The time limit of a rule's jobs."""
+    return grows(SIZES[rule].minutes)
 
 
 def gpu(rule):

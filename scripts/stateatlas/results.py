@@ -1,6 +1,8 @@
 """The small result tables of the page: solve rates, accuracy by length, the reference run, and the run's
 sizes."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from stateatlas import shown
@@ -185,30 +187,30 @@ _GRID = {"embedding_std": "initial scales of the embedding", "learning_rate": "l
 def narrower(settings: dict) -> list[dict]:
     """What this scale leaves out of the experiments beside the paper's own cells, in the shape of `sizes`."""
     found = []
+
+    def some(name: str, chosen: list | set, full: int, order: Iterable[str]) -> None:
+        if len(chosen) < full:
+            found.append({"name": name, "protocol": full, "ours": ", ".join(map(label, ordered(chosen, order)))})
+
     for name, text in _EXTRAS.items():
         if name not in settings["extras"]:
             found.append({"name": text, "protocol": "yes", "ours": "no"})
-        elif name != "attribution" and len(chosen := settings[name]["architectures"]) < len(ARCHITECTURES):
-            ours = ", ".join(map(label, ordered(chosen, ARCHITECTURES)))
-            found.append({"name": f"architectures: {text}", "protocol": len(ARCHITECTURES), "ours": ours})
+        elif name != "attribution":
+            some(f"architectures: {text}", settings[name]["architectures"], len(ARCHITECTURES), ARCHITECTURES)
     for name, full in _SEEDS.items():
         if name in settings["extras"] and (seeds := settings[name].get("seeds", full)) < full:
             found.append({"name": f"seeds: {_EXTRAS[name]}", "protocol": full, "ours": seeds})
-    if "held_out" in settings["extras"] and len(tasks := settings["held_out"]["tasks"]) < _HELD_OUT:
-        ours = ", ".join(map(label, ordered(tasks, TASKS)))
-        found.append({"name": _EXTRAS["held_out"], "protocol": _HELD_OUT, "ours": ours})
-    if "attribution" in settings["extras"] and len(tasks := settings["attribution"]["tasks"]) < len(_FORMAL):
-        ours = ", ".join(map(label, ordered(tasks, TASKS)))
-        found.append({"name": f"tasks: {_EXTRAS['attribution']}", "protocol": len(_FORMAL), "ours": ours})
+    if "held_out" in settings["extras"]:
+        some(_EXTRAS["held_out"], settings["held_out"]["tasks"], _HELD_OUT, TASKS)
+    if "attribution" in settings["extras"]:
+        some(f"tasks: {_EXTRAS['attribution']}", settings["attribution"]["tasks"], len(_FORMAL), TASKS)
     if "recipes" in settings["extras"]:
         for key, text in _GRID.items():
             if (ours := 1 + len(settings["recipes"][key])) < 3:  # the chosen one is not listed
                 found.append({"name": f"{text} of the recipe grid", "protocol": 3, "ours": ours})
     if "language" in settings["extras"]:
         tuned = {task for tasks in settings["language"]["cells"].values() for task in tasks}
-        if len(tuned) < len(_FORMAL):
-            ours = ", ".join(map(label, ordered(tuned, TASKS)))
-            found.append({"name": "tasks that language models are tuned on", "protocol": len(_FORMAL), "ours": ours})
+        some("tasks that language models are tuned on", tuned, len(_FORMAL), TASKS)
     return found
 
 

@@ -4,7 +4,6 @@ The sizes stand in data/sizing.yaml. The rules ask here for their memory, time a
 the jobs of a cluster are told the same.
 """
 
-import argparse
 import functools
 import json
 from collections import defaultdict
@@ -92,28 +91,18 @@ def aligned(header: tuple, rows: list[tuple], left: int) -> str:
 
 def main(command: str, arguments: list[str], root: Path) -> int:
     """Print what a run would ask for (`plan`) or what it took (`costs`); return 2 where that cannot be told."""
-    from snakemake_interface_common.exceptions import WorkflowError
+    from stateatlas.verify import asked
 
-    from stateatlas.settings import ConfigError
-    from stateatlas.verify import read_config, todays_plan
-
-    parser = argparse.ArgumentParser(prog=f"./reproduce {command}")
-    parser.add_argument("--config", "-C", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--configfile", nargs="+", action="extend", default=[], metavar="FILE")
-    parser.add_argument("--directory", "-d", type=Path, default=root, help="where logs/ is")
-    asked = parser.parse_args(arguments)
-    try:
-        plan = todays_plan(read_config(root, asked.configfile, asked.config))
-    except (ConfigError, WorkflowError, ValueError, OSError) as error:
-        print(f"reproduce {command}: {error}")
+    plan, workdir = asked(command, __doc__.splitlines()[0], arguments, root)
+    if plan is None:
         return 2
     scale = plan.settings["scale"]
     if command == "plan":
         print(aligned(HEADER, planned(plan), 2))
         print("\nHours: the time limits of all jobs together, an upper bound. Memory: MB a job. Disk: MB of results.")
         return 0
-    if not (rows := measured(asked.directory, scale)):
-        print(f"reproduce costs: no job of scale {scale} has run in {asked.directory}")
+    if not (rows := measured(workdir, scale)):
+        print(f"reproduce costs: no job of scale {scale} has run in {workdir}")
         return 2
     print(aligned(COSTS, rows, 1))
     print("\nSeconds: of all jobs together; longest: of one. Memory: MB, the largest of a job.")

@@ -32,27 +32,36 @@ class Finding:
 
 def main(arguments: list[str], root: Path) -> int:
     """Print the comparison; return 0 if every result is today's, 1 if not, 2 if that cannot be told."""
-    parser = argparse.ArgumentParser(prog="./reproduce verify", description=__doc__.splitlines()[0])
+    plan, workdir = asked("verify", __doc__.splitlines()[0], arguments, root)
+    if plan is None:
+        return 2
+    findings = compare(plan, workdir)
+    others = unexpected(plan, workdir)
+    print(describe(findings, others, arguments))
+    return 0 if all(finding.state == "ok" for finding in findings) else 1
+
+
+def asked(command: str, about: str, arguments: list[str], root: Path) -> tuple:
+    """Return the plan and the working directory that the arguments of a command ask for.
+
+    The plan is None, and what is wrong has been printed, where the config cannot be used.
+    """
+    parser = argparse.ArgumentParser(prog=f"./reproduce {command}", description=about)
     parser.add_argument("--config", "-C", nargs="+", action="extend", default=[], metavar="KEY=VALUE")
     parser.add_argument("--configfile", nargs="+", action="extend", default=[], metavar="FILE")
-    parser.add_argument("--directory", "-d", type=Path, default=root, help="where results/ is")
-    asked = parser.parse_args(arguments)
+    parser.add_argument("--directory", "-d", type=Path, default=root, help="where results/ and logs/ are")
+    given = parser.parse_args(arguments)
     from snakemake_interface_common.exceptions import WorkflowError
 
     from stateatlas.settings import ConfigError
 
     try:
-        plan = todays_plan(read_config(root, asked.configfile, asked.config))
+        return todays_plan(read_config(root, given.configfile, given.config)), given.directory
     except OSError as error:
-        print(f"reproduce verify: {error.filename}: {error.strerror}")
-        return 2
+        print(f"reproduce {command}: {error.filename}: {error.strerror}")
     except (ConfigError, WorkflowError, ValueError) as error:
-        print(f"reproduce verify: {error}")
-        return 2
-    findings = compare(plan, asked.directory)
-    others = unexpected(plan, asked.directory)
-    print(describe(findings, others, arguments))
-    return 0 if all(finding.state == "ok" for finding in findings) else 1
+        print(f"reproduce {command}: {error}")
+    return None, given.directory
 
 
 def read_config(root: Path, files: list | None = None, entries: list[str] | None = None) -> dict:

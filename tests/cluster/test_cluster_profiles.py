@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-sys.path.append(str(Path(__file__).resolve().parent.parent / "dag"))
 from workflow import copied
 
 from stateatlas import sizing

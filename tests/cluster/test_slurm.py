@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +14,6 @@ from pathlib import Path
 
 import pytest
 from cluster import Cluster, missing
-
-sys.path.append(str(Path(__file__).resolve().parent.parent / "dag"))
 from workflow import Project, copied
 
 PROFILE = "profiles/slurm/profile.yaml"
@@ -38,7 +37,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def unmade(root, tmp_path_factory) -> Project:
-    """The project with a tiny config that asks for GPUs, and with a profile that looks at its jobs more often."""
+    """A tiny config that asks for GPUs, and a profile that looks at its jobs more often. Tests do not change it."""
     project = copied(root, tmp_path_factory.mktemp("cluster") / "it's on a cluster")
     project.config |= {"gpu": True, "extras": []}
     project.edit(PROFILE, "status-checks: 20", "status-checks: 5")
@@ -46,12 +45,16 @@ def unmade(root, tmp_path_factory) -> Project:
     return project
 
 
+def copy(project: Project, target: Path) -> Project:
+    shutil.copytree(project.root, target, symlinks=True)
+    return Project(target, target)
+
+
 @pytest.fixture
-def project(unmade, tmp_path, root) -> Project:
+def project(unmade, tmp_path) -> Project:
     """One architecture."""
-    project = copied(root, tmp_path / "it's one training")
-    project.config = unmade.config | {"architectures": ["transformer"]}
-    (project.root / PROFILE).write_text((unmade.root / PROFILE).read_text())
+    project = copy(unmade, tmp_path / "it's one training")
+    project.config |= {"architectures": ["transformer"]}
     return project
 
 
@@ -76,15 +79,15 @@ def submitted(cluster: Cluster, before: int = 0) -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def ran(cluster, unmade) -> Project:
-    said = on(cluster, unmade, "--", "verdicts")
+def ran(cluster, unmade, tmp_path_factory) -> Project:
+    project = copy(unmade, tmp_path_factory.mktemp("cluster") / "it's a finished run")
+    said = on(cluster, project, "--", "verdicts")
     assert "exit code 0" in said, said
-    return unmade
+    return project
 
 
-def test_results_are_those_of_a_local_run(ran, root, tmp_path):
-    local = copied(root, tmp_path / "local")
-    local.config = ran.config
+def test_results_are_those_of_a_local_run(ran, unmade, tmp_path):
+    local = copy(unmade, tmp_path / "local")
     done = local.snakemake("--resources", "gpu=1", "--", "verdicts", **FAKE)
     assert done.returncode == 0, done.stdout
     tables = sorted(path.relative_to(local.work) for path in local.work.glob("results/**/*.parquet"))

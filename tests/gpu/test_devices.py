@@ -7,15 +7,12 @@ needs torch, numpy, transformers and pytest alone. STATEATLAS_TEST_DEVICE=cpu tr
 
 import copy
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-
-sys.path.append(str(Path(__file__).resolve().parent.parent / "unit"))
 import tiny_models
+import torch
 
 from stateatlas import adapters, blocks, tasks, units
 from stateatlas.residual import matched_shape

@@ -98,22 +98,26 @@ def _reference(reference: dict, published: dict) -> dict | None:
 
 
 def in_run(entry: dict, tables: dict, settings: dict) -> bool:
-    """Whether a run can say anything on a claim: it has all tables of it, and for each of its conditions on
-    task or architecture at least one that the run has, in whatever experiment."""
+    """Whether a run can say anything on a claim: it has all tables of it or of one of its atoms, and for each of
+    their conditions on task or architecture at least one that the run has, in whatever experiment."""
     has = {
         "table": list(tables),
         "task": experiments.tasks(settings),
         "architecture": experiments.architectures(settings),
     }
-    for key, wanted in _conditions(entry):
-        known = [*has[key], "present", "-"]
-        if not any(choice in known for choice in (wanted if isinstance(wanted, list) else [wanted])):
-            return False
-    return True
+
+    def met(part: dict) -> bool:
+        return all(_any_of(wanted, [*has[key], "present", "-"]) for key, wanted in _conditions(part))
+
+    return met({**entry, "atoms": []}) and any(met(atom) for atom in entry["atoms"])
+
+
+def _any_of(wanted: str | list, known: list[str]) -> bool:
+    return any(choice in known for choice in (wanted if isinstance(wanted, list) else [wanted]))
 
 
 def _conditions(part) -> Iterator[tuple[str, str | list]]:
-    """Every (table | task | architecture, wanted value or values) in a claim and its atoms."""
+    """Every (table | task | architecture, wanted value or values) in a claim or an atom, and in what it names."""
     if isinstance(part, list):
         for item in part:
             yield from _conditions(item)

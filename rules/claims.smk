@@ -18,7 +18,7 @@ rule judge:
     benchmark:
         benchmark_of("judge")
     conda:
-        "../envs/analysis.yaml"
+        env("judge")
     threads: 1
     resources:
         mem_mb=memory("judge"),

@@ -50,7 +50,10 @@ if workflow.is_main_process and "gpu" not in workflow.global_resources:
 GPU = SETTINGS["gpu"] and ("gpu" not in workflow.global_resources or workflow.global_resources["gpu"].value > 0)
 
 # Decided once, here: jobs on other machines get the answer with their config.
-SETTINGS["backend"] = _backend.resolve(SETTINGS["backend"], GPU)
+try:
+    SETTINGS["backend"] = _backend.resolve(SETTINGS["backend"], GPU)
+except _settings.ConfigError as error:
+    raise WorkflowError(str(error)) from None
 if workflow.is_main_process:
     workflow.config_settings.config_args = [
         *(workflow.config_settings.config_args or []),
@@ -105,6 +108,11 @@ def result(rule, name):
     return read(at(rule, name))
 
 
+def env(rule):
+    """The environment of a rule's jobs, for --sdm conda."""
+    return f"../envs/{PLAN.env(rule)}.yaml"
+
+
 def every(rule, name):
     """The results of all jobs of a rule."""
     jobs = [wildcards for job, wildcards in PLAN.jobs() if job == rule]
@@ -120,7 +128,7 @@ def read_by(rule, name, of=None):
     """An input function: the results that a job of `rule` reads, of one upstream rule or of all."""
 
     def paths(wildcards):
-        jobs = plan.RULES[rule].upstream(SETTINGS, dict(wildcards))
+        jobs = PLAN.upstream(rule, dict(wildcards))
         return [read(f"{PLAN.folder(*job)}/{name}") for job in jobs if of is None or job[0] in of]
 
     return paths

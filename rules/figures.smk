@@ -21,7 +21,7 @@ rule plot:
     wildcard_constraints:
         figure="|".join(plan.FIGURES),
     conda:
-        "../envs/figures.yaml"
+        env("plot")
     threads: 1
     resources:
         mem_mb=memory("plot"),
@@ -51,7 +51,7 @@ rule scorecard:
     benchmark:
         benchmark_of("scorecard")
     conda:
-        "../envs/report.yaml"
+        env("scorecard")
     threads: 1
     resources:
         mem_mb=memory("scorecard"),

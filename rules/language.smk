@@ -16,7 +16,7 @@ rule train_tokenizer:
     # What comes of a mini takes longest: it must not wait until all else is done.
     priority: 4
     conda:
-        "../envs/train.yaml"
+        env("train_tokenizer")
     threads: 1
     resources:
         mem_mb=memory("train_tokenizer"),
@@ -30,7 +30,7 @@ rule train_tokenizer:
 
 rule pretrain:
     input:
-        manifest=result("train_tokenizer", "manifest.json"),
+        manifests=read_by("pretrain", "manifest.json"),
         tokenizer=result("train_tokenizer", "tokenizer"),
         tokens=result("train_tokenizer", "tokens.safetensors"),
     output:
@@ -44,7 +44,7 @@ rule pretrain:
         model=one_of(experiments.all_minis(SETTINGS)),
     priority: 4
     conda:
-        "../envs/train.yaml"
+        env("pretrain")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("pretrain"),
@@ -69,7 +69,7 @@ rule fetch:
     retries: 2
     localrule: True
     conda:
-        "../envs/train.yaml"
+        env("fetch")
     threads: 1
     resources:
         mem_mb=memory("fetch"),

@@ -13,7 +13,7 @@ rule base_probe:
     benchmark:
         benchmark_of("base_probe")
     conda:
-        "../envs/analysis.yaml"
+        env("base_probe")
     threads: 1
     resources:
         mem_mb=memory("base_probe"),
@@ -41,7 +41,7 @@ rule probe:
         benchmark_of("probe")
     priority: 2
     conda:
-        "../envs/analysis.yaml"
+        env("probe")
     threads: 1
     resources:
         mem_mb=memory("probe"),
@@ -74,7 +74,7 @@ rule ablate:
         benchmark_of("ablate")
     priority: 3
     conda:
-        "../envs/train.yaml"
+        env("ablate")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("ablate"),
@@ -103,7 +103,7 @@ rule refit:
         benchmark_of("refit")
     priority: 3
     conda:
-        "../envs/analysis.yaml"
+        env("refit")
     threads: 1
     resources:
         mem_mb=memory("refit"),
@@ -135,7 +135,7 @@ rule erase:
         benchmark_of("erase")
     priority: 3
     conda:
-        "../envs/erase.yaml"
+        env("erase")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("erase"),
@@ -162,7 +162,7 @@ rule patch:
         benchmark_of("patch")
     priority: 3
     conda:
-        "../envs/train.yaml"
+        env("patch")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("patch"),
@@ -188,7 +188,7 @@ rule collect:
     wildcard_constraints:
         table="|".join(plan.TABLES),
     conda:
-        "../envs/analysis.yaml"
+        env("collect")
     threads: 1
     resources:
         mem_mb=memory("collect"),
@@ -214,7 +214,7 @@ rule derive:
     wildcard_constraints:
         table="|".join(plan.DERIVED),
     conda:
-        "../envs/analysis.yaml"
+        env("derive")
     threads: 1
     resources:
         mem_mb=memory("derive"),

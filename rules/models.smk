@@ -19,7 +19,7 @@ rule corpus:
     # Of the hub: where the network is, and tried again.
     localrule: True
     conda:
-        "../envs/corpora.yaml"
+        env("corpus")
     threads: 1
     resources:
         mem_mb=memory("corpus"),
@@ -43,7 +43,7 @@ rule sample:
     benchmark:
         benchmark_of("sample")
     conda:
-        "../envs/analysis.yaml"
+        env("sample")
     threads: 1
     resources:
         mem_mb=memory("sample"),
@@ -53,6 +53,27 @@ rule sample:
         cfg=cfg("sample"),
     script:
         "../scripts/sample.py"
+
+
+rule check_backend:
+    output:
+        manifest=at("check_backend", "manifest.json"),
+        report=at("check_backend", "report.json"),
+    log:
+        log_of("check_backend"),
+    benchmark:
+        benchmark_of("check_backend")
+    conda:
+        env("check_backend")
+    threads: SETTINGS["threads"]
+    resources:
+        mem_mb=memory("check_backend"),
+        runtime=minutes("check_backend"),
+        gpu=gpu("check_backend"),
+    params:
+        cfg=cfg("check_backend"),
+    script:
+        "../scripts/check_backend.py"
 
 
 rule train:
@@ -70,7 +91,7 @@ rule train:
     wildcard_constraints:
         architecture=one_of(experiments.architectures(SETTINGS, "train")),
     conda:
-        "../envs/train.yaml"
+        env("train")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("train"),
@@ -99,7 +120,7 @@ rule finetune:
         architecture=one_of(experiments.architectures(SETTINGS, "finetune")),
     priority: 4
     conda:
-        "../envs/train.yaml"
+        env("finetune")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("finetune"),
@@ -127,7 +148,7 @@ rule record:
         benchmark_of("record")
     priority: 1
     conda:
-        "../envs/train.yaml"
+        env("record")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("record"),

@@ -26,7 +26,7 @@ rule respond:
         model=one_of(experiments.responding(SETTINGS)),
     priority: 3
     conda:
-        "../envs/units.yaml"
+        env("respond")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("respond"),
@@ -54,7 +54,7 @@ rule invert:
         model=one_of(experiments.responding(SETTINGS)),
     priority: 3
     conda:
-        "../envs/units.yaml"
+        env("invert")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("invert"),
@@ -82,7 +82,7 @@ rule transfer:
         model=one_of(experiments.transferred(SETTINGS)),
     priority: 3
     conda:
-        "../envs/units.yaml"
+        env("transfer")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("transfer"),

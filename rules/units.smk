@@ -16,7 +16,7 @@ rule teach:
         benchmark_of("teach")
     priority: 4
     conda:
-        "../envs/units.yaml"
+        env("teach")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("teach"),
@@ -41,7 +41,7 @@ rule observe:
     benchmark:
         benchmark_of("observe")
     conda:
-        "../envs/units.yaml"
+        env("observe")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("observe"),
@@ -69,7 +69,7 @@ rule find_sets:
     benchmark:
         benchmark_of("find_sets")
     conda:
-        "../envs/units.yaml"
+        env("find_sets")
     threads: 1
     resources:
         mem_mb=memory("find_sets"),
@@ -96,7 +96,7 @@ rule intervene:
     benchmark:
         benchmark_of("intervene")
     conda:
-        "../envs/units.yaml"
+        env("intervene")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("intervene"),
@@ -121,7 +121,7 @@ rule find_needles:
     benchmark:
         benchmark_of("find_needles")
     conda:
-        "../envs/units.yaml"
+        env("find_needles")
     threads: SETTINGS["threads"]
     resources:
         mem_mb=memory("find_needles"),

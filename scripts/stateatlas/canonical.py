@@ -28,8 +28,10 @@ def sha256_file(path: Path) -> str:
 
 
 def env_hash(path: Path) -> str:
-    """Hash the exact pins (`name==version`) of an environment file: not its comments, order or place."""
-    text = Path(path).read_text(encoding="utf-8")
+    """Hash the exact pins (`name==version`) of an environment file, and of the script that completes it if there is
+    one: not its comments, order or place."""
+    files = [Path(path), Path(path).with_suffix(".post-deploy.sh")]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
     pins = re.findall(r"^\s*-?\s*['\"]?([\w.\[\]-]+==[\w.+!-]+)", text, flags=re.MULTILINE)
     return sha256(canonical(sorted(pin.lower() for pin in pins)))
 

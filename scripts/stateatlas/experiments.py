@@ -34,6 +34,12 @@ def of_paper(s: Settings, w: Wildcards) -> bool:
     return w["task"] in s["tasks"] and w["architecture"] in s["architectures"] and int(w["seed"]) < s["seeds"]
 
 
+def attributed(s: Settings, w: Wildcards) -> bool:
+    """Whether a job is of a cell that the convolution is taken out of, or of one beside it (A10)."""
+    cell = (w.get("task"), w.get("architecture"), int(w.get("seed", -1)))
+    return cell in set(_trained(s, "attribution"))
+
+
 def tasks(s: Settings) -> list[str]:
     """Every task that some experiment trains on, the paper's first."""
     return list(dict.fromkeys(cell["task"] for cell in cells(s)))

@@ -11,17 +11,21 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from stateatlas import experiments
 from stateatlas.canonical import PACKAGE, ROOT, canonical, closure, code_hash, env_hash, sha256, sha256_file
 from stateatlas.rulebook import RULES
+from stateatlas.sizing import sizes
 from stateatlas.upstream import DERIVED, FIGURES, TABLES, Settings, Wildcards, figure_tables, table_job
 
 __all__ = ["DERIVED", "FIGURES", "RULES", "TABLES", "Plan", "figure_tables", "parse", "table_job"]
+
+CHECKED = ("train", "pretrain", "finetune", "observe")  # the first rules that compute with the kernels
 
 
 class Plan:
     """The jobs of one run: their cfgs and where their results lie.
 
-    `settings` are resolved and checked, with the backend decided ("compiled" or "torch").
+    `settings` are resolved and checked, with the backend decided ("compiled", "mamba_ssm" or "torch").
     """
 
     def __init__(self, settings: Settings, root: Path = ROOT):
@@ -39,21 +43,42 @@ class Plan:
 
     def _cfg(self, rule: str, wildcards: Wildcards) -> dict:
         spec = RULES[rule]
-        upstream = [self.cfg(*job) for job in spec.upstream(self.settings, wildcards)]
+        upstream = [self.cfg(*job) for job in self.upstream(rule, wildcards)]
+        backend = self.backend(rule, wildcards)
         numbers = {key: int(value) if key == "seed" else value for key, value in wildcards.items()}
         return {
             "rule": rule,
             **numbers,
             **spec.fields(self.settings, wildcards),
             "code": self.code(rule, wildcards),
-            "env": env_hash(self.root / "envs" / f"{spec.env}.yaml"),
+            "env": env_hash(self.root / "envs" / f"{self.env(rule)}.yaml"),
             "data": {name: _data_hash(self.root / name) for name in spec.data},
             "upstream": sha256(canonical(upstream)),
             "threads": self.settings["threads"] if spec.runs_model else 1,
-        } | ({"backend": self.settings["backend"]} if self._chooses_backend(rule, wildcards) else {})
+        } | ({"backend": backend} if backend else {})
 
-    def _chooses_backend(self, rule: str, wildcards: Wildcards) -> bool:
-        return any(path.parent.name == "kernels" for path in self.files(rule, wildcards))
+    def backend(self, rule: str, wildcards: Wildcards) -> str | None:
+        """Return the form of the kernels that a job is given; None where it has no use for one."""
+        if not any(path.parent.name == "kernels" for path in self.files(rule, wildcards)):
+            return None
+        chosen = self.settings["backend"]
+        if chosen != "mamba_ssm":
+            return chosen
+        # With and without a convolution it must be the same form (A10), and mamba-ssm needs one.
+        plain = experiments.attributed(self.settings, wildcards) or not self._on_gpu(rule)
+        return "torch" if plain else "mamba_ssm"
+
+    def env(self, rule: str) -> str:
+        """Return the name of the environment that a rule's jobs run in."""
+        return "mamba" if self.settings["backend"] == "mamba_ssm" and self._on_gpu(rule) else RULES[rule].env
+
+    def _on_gpu(self, rule: str) -> bool:
+        return sizes(self.settings["scale"])[rule].gpu
+
+    def upstream(self, rule: str, wildcards: Wildcards) -> list[tuple[str, Wildcards]]:
+        """Return the jobs whose results a job reads; those that use mamba-ssm first wait until it is checked."""
+        checked = rule in CHECKED and self.backend(rule, wildcards) == "mamba_ssm"
+        return RULES[rule].upstream(self.settings, wildcards) + ([("check_backend", {})] if checked else [])
 
     def files(self, rule: str, wildcards: Wildcards) -> tuple[Path, ...]:
         """Return the code files that a job depends on."""
@@ -86,7 +111,7 @@ class Plan:
             if (key := (rule, *sorted(wildcards.items()))) not in seen:
                 seen.add(key)
                 yield rule, wildcards
-                todo.extend(RULES[rule].upstream(self.settings, wildcards))
+                todo.extend(self.upstream(rule, wildcards))
 
     def expected(self) -> list[tuple[str, Wildcards, Path]]:
         """Return (rule, wildcards, manifest) of every job, manifests relative to the working directory."""

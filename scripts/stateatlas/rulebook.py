@@ -61,6 +61,7 @@ RULES = {
         lambda s, w: upstream.corpus_of(w),
         modules=lambda s, w: [needs.task_file(w)],
     ),
+    "check_backend": Rule("kernels", "train", runs_model=True),
     "train": Rule(
         f"{STUDY}/models/{{task}}/{{architecture}}/seed{{seed}}",
         "train",

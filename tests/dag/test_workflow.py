@@ -65,7 +65,7 @@ def test_a_rule_says_all_that_a_cluster_needs(blocks, rule):
     for resource in (f'mem_mb=memory("{rule}")', f'runtime=minutes("{rule}")', f'gpu=gpu("{rule}")'):
         assert f"        {resource},\n" in blocks[rule], resource
     assert f'cfg=cfg("{rule}")' in blocks[rule] and f'"../scripts/{rule}.py"' in blocks[rule]
-    assert f'"../envs/{plan.RULES[rule].env}.yaml"' in blocks[rule]
+    assert f'env("{rule}")' in blocks[rule]
     params = re.search(r"^    params:\n((?:        .*\n)+)", blocks[rule], flags=re.MULTILINE)
     assert params[1].count("=") == 1, "a second param would escape the rerun rules"
 

@@ -14,7 +14,7 @@ import pytest
 import tiny_models
 import torch
 
-from stateatlas import adapters, blocks, tasks, units
+from stateatlas import adapters, blocks, kernel_check, tasks, units
 from stateatlas.residual import matched_shape
 from stateatlas.seeds import stream
 from stateatlas.training import Batches, Recipe, Trainer, initialise
@@ -128,3 +128,9 @@ def test_interventions_on_units_agree_and_are_taken_back(family, intervention, t
     assert apart(found[1], found[0]) < FLOAT32
     assert apart(found[1], gpu(read.to(DEVICE))) > FLOAT32
     assert all(torch.equal(value, before[name]) for name, value in gpu.state_dict().items())
+
+
+@pytest.mark.skipif(DEVICE != "cuda", reason="mamba-ssm computes on a GPU alone")
+def test_mamba_ssms_kernels_are_plain_pytorchs_values_and_gradients():
+    pytest.importorskip("mamba_ssm", exc_type=ImportError)
+    kernel_check.check(list(kernel_check.differences(DEVICE)))

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from stateatlas import bootstrap, install
+from stateatlas import bootstrap, canonical, install
 
 ENVS = bootstrap.ROOT / "envs"
-NAMES = ("corpora", "train", "analysis", "erase", "units", "figures", "report")
+NAMES = ("corpora", "train", "analysis", "erase", "units", "figures", "report", "mamba")
+TO_BUILD = {"einops", "ninja", "setuptools", "wheel"}  # what mamba-ssm needs to be built and imported
 # What scripts import beside the packages of their kind of work: stateatlas.job, tables, data files.
 COMMON = {"numpy", "pandas", "pyarrow", "filelock", "psutil", "threadpoolctl"}
 
@@ -36,8 +37,19 @@ def packages(name: str) -> dict[str, str]:
 def test_every_environment_has_the_versions_of_the_plain_one():
     plain = pins(ENVS / "requirements.txt")
     for name in NAMES:
-        found = packages(name)
+        found = {package: version for package, version in packages(name).items() if package not in TO_BUILD}
         assert found == {package: plain[package] for package in found}
+
+
+def test_the_environment_of_mamba_ssm_is_the_one_of_units_with_what_builds_it():
+    assert packages("mamba").keys() == packages("units").keys() | TO_BUILD
+
+
+def test_a_script_that_completes_an_environment_is_part_of_it(tmp_path):
+    (tmp_path / "a.yaml").write_text("- numpy==2.4.6\n")
+    before = canonical.env_hash(tmp_path / "a.yaml")
+    (tmp_path / "a.post-deploy.sh").write_text("pip install \\\n    mamba-ssm==2.3.2\n")
+    assert canonical.env_hash(tmp_path / "a.yaml") != before
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -46,7 +58,7 @@ def test_an_environment_can_run_a_job(name):
 
 
 def test_only_what_runs_models_has_torch_and_only_figures_have_matplotlib():
-    assert [name for name in NAMES if "torch" in packages(name)] == ["train", "erase", "units"]
+    assert [name for name in NAMES if "torch" in packages(name)] == ["train", "erase", "units", "mamba"]
     assert [name for name in NAMES if "matplotlib" in packages(name)] == ["figures"]
 
 

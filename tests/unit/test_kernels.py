@@ -208,7 +208,7 @@ def test_memory_grows_with_the_length_not_its_square(name):
 
 
 def test_an_unknown_backend_is_refused():
-    with pytest.raises(ValueError, match=r"'cuda'.*'torch' or 'compiled'"):
+    with pytest.raises(ValueError, match=r"'cuda'.*'torch', 'compiled' or 'mamba_ssm'"):
         kernels.use("cuda")
 
 

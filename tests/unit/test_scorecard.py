@@ -251,7 +251,9 @@ def test_a_run_without_held_out_tasks_says_nothing_on_their_claims():
     entries = {c["id"]: c for c in yaml.safe_load((ROOT / "data" / "claims.yaml").read_text())}
     tables = dict.fromkeys(COLUMNS)
     assert scorecard.in_run(entries["A18"], tables, fake_settings())
-    assert scorecard.in_run(entries["A18"], tables, fake_settings(held_out={"tasks": ["queue"], "architectures": ["lstm"]}))
+    assert scorecard.in_run(
+        entries["A18"], tables, fake_settings(held_out={"tasks": ["queue"], "architectures": ["lstm"]})
+    )
     assert not scorecard.in_run(entries["A18"], tables, fake_settings(extras=[]))
     assert not scorecard.in_run(entries["A10"], tables, fake_settings(extras=["held_out"]))
 

@@ -100,7 +100,7 @@ BAD = [
     ),
     ({"corpora": {"mine": {"source": "text", "revision": "main"}}}, "corpora.mine.revision is 'main'", "{40}"),
     ({"studies": ["decoding"]}, "studies.0 is 'decoding'", "did you mean encoding?"),
-    ({"backend": "cuda"}, "backend is 'cuda'", "known are auto, compiled, torch"),
+    ({"backend": "cuda"}, "backend is 'cuda'", "known are auto, compiled, torch, mamba_ssm"),
     (in_defaults(tasks=["parity", "dick"]), "defaults.tasks is ['parity', 'dick']", "no task dick: did you mean dyck?"),
     ({"tasks": ["pärität"]}, "tasks is ['pärität']", "no task pärität: did you mean parity?"),
     ({"tasks": ["__init__"]}, "tasks is ['__init__']", "no task __init__"),

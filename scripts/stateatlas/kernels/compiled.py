@@ -207,3 +207,7 @@ class Recurrence(torch.autograd.Function):
         given = (u, delta, by_state, b, c, skip, gate, _regular(gy))
         _run(f"{ctx.name}_backward", rows, ctx.sizes, (*given, gu, gdelta, ga, gb, gc, gskip, ggate))
         return gu, gdelta, ga.sum(0).view(by_state.shape).t(), gb, gc, gskip.sum(0), ggate
+
+
+rms_norm, conv_silu = Norm.apply, Convolution.apply
+selective_scan = ssd = Recurrence.apply

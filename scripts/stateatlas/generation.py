@@ -5,6 +5,7 @@ import torch
 
 from stateatlas import units
 from stateatlas.adapters import Adapter
+from stateatlas.memory import in_parts
 
 BATCH = 64  # prompts
 PIECE = 128  # tokens whose part in a state is computed at a time
@@ -19,7 +20,8 @@ def greedy(model: Adapter, prompts: list[np.ndarray], number: int) -> list[np.nd
     answers: list[np.ndarray] = [np.zeros(0, np.int64)] * len(prompts)
     for rows in batches(prompts):
         tokens = torch.from_numpy(np.stack([prompts[i] for i in rows])).to(next(model.parameters()).device)
-        for row, answer in zip(rows, _answers(model, tokens, number).cpu().numpy(), strict=True):
+        parts = in_parts(lambda part, tokens=tokens: _answers(model, tokens[part], number), len(rows), len(rows))
+        for row, answer in zip(rows, torch.cat(parts).cpu().numpy(), strict=True):
             answers[row] = answer
     return answers
 

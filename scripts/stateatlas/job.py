@@ -101,6 +101,11 @@ def _say(error: Exception) -> str:
         return f"no permission for {place}; make it writable and run the same command again"
     if number in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR):
         return f"{place} is in the way; remove it and run the same command again"
+    if type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported here
+        return (
+            "the GPU's memory is not enough, in smaller batches neither; take a GPU with more, a smaller model, or "
+            "add `--resources gpu=0` to run on the CPU"
+        )
     return f"{error}" if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
 
 

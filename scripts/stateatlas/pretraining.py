@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from stateatlas import packing
-from stateatlas.training import descend, optimiser
+from stateatlas.descent import Descent, Share
+from stateatlas.memory import in_parts
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,27 @@ def next_token_loss(model: nn.Module, windows: torch.Tensor) -> torch.Tensor:
     return nn.functional.cross_entropy(logits.float().flatten(0, 1), windows[:, 1:].flatten())
 
 
+def text_share(model: nn.Module, windows: torch.Tensor, weight: float = 1.0) -> tuple[Share, int]:
+    """Return `weight` times `next_token_loss`, and itself, as what an update takes, with the number of windows."""
+
+    def share(part: slice) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = windows[part]
+        loss = next_token_loss(model, rows) * (len(rows) / len(windows))
+        return weight * loss, loss.detach()
+
+    return share, len(windows)
+
+
 @torch.no_grad()
 def held_out_loss(model: nn.Module, windows: np.ndarray, batch: int) -> float:
     """Return the mean nats of the tokens after the first over (n, length) windows, `batch` at a time."""
     device = next(model.parameters()).device
+
+    def lost(part: slice) -> float:
+        return next_token_loss(model, as_tokens(windows[part], device)).item() * len(windows[part])
+
     model.eval()
-    total = 0.0
-    for i in range(0, len(windows), batch):
-        rows = windows[i : i + batch]
-        total += next_token_loss(model, as_tokens(rows, device)).item() * len(rows)
+    total = sum(in_parts(lost, len(windows), batch))
     model.train()
     return total / len(windows)
 
@@ -87,22 +100,20 @@ class Trainer:
         names: tuple,
     ):
         self.model, self.recipe, self.validation = model, recipe, validation
-        self.optimiser = optimiser(model, recipe)
+        self.descent = Descent(model, recipe)
         self.batches = lambda: packing.batches(documents, recipe.batch, recipe.length, root, names)
         self.step = 0
         self.history: list[dict] = []
 
     def state(self) -> dict:
         return {
-            "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "descent": self.descent.state(),
             "step": self.step,
             "history": self.history,
         }
 
     def restore(self, state: dict) -> None:
-        self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.descent.restore(state["descent"])
         self.step, self.history = state["step"], state["history"]
 
     def run(self) -> Iterator[None]:
@@ -115,8 +126,8 @@ class Trainer:
             yield
 
     def update(self, windows: np.ndarray) -> float:
-        loss = next_token_loss(self.model, as_tokens(windows, next(self.model.parameters()).device))
-        descend(self.model, self.optimiser, loss, learning_rate(self.step, self.recipe), self.recipe.clip)
+        tokens = as_tokens(windows, next(self.model.parameters()).device)
+        [(loss, _)] = self.descent.update(learning_rate(self.step, self.recipe), text_share(self.model, tokens))
         return loss.item()
 
     def progress(self) -> str:

@@ -14,6 +14,7 @@ from torch import nn
 
 from stateatlas import complements, generation, needles, teaching, units
 from stateatlas.adapters import Adapter
+from stateatlas.memory import in_parts
 from stateatlas.needles import FEWEST, VARIANTS, Draw, Prompt
 from stateatlas.statistics import wilson
 from stateatlas.teaching import Encoder
@@ -88,15 +89,18 @@ def asked(
 def _likelihood(model: Adapter, given: Samples) -> tuple[np.ndarray, np.ndarray]:
     """Return the nats a token of the right answers, and whether each of their tokens is the most likely one."""
     device = next(model.parameters()).device
-    pairs, nats, right = list(zip(given.read, given.answers, strict=True)), [], []
-    for i in range(0, len(pairs), BATCH):
-        read, wanted = (part.to(device) for part in teaching.batch(pairs[i : i + BATCH]))
+    pairs = list(zip(given.read, given.answers, strict=True))
+
+    def judged(part: slice) -> tuple[torch.Tensor, torch.Tensor]:
+        read, wanted = (tensor.to(device) for tensor in teaching.batch(pairs[part]))
         logits = model(read)
         lost = nn.functional.cross_entropy(
             logits.transpose(1, 2), wanted, ignore_index=teaching.UNREAD, reduction="none"
         )
-        nats.append(lost.double().sum(dim=1) / (wanted != teaching.UNREAD).sum(dim=1))
-        right.append(teaching.answered(logits, wanted))
+        nats = lost.double().sum(dim=1) / (wanted != teaching.UNREAD).sum(dim=1)
+        return nats, teaching.answered(logits, wanted)
+
+    nats, right = zip(*in_parts(judged, len(pairs), BATCH), strict=True)
     return torch.cat(nats).cpu().numpy(), torch.cat(right).cpu().numpy()
 
 

@@ -15,11 +15,12 @@ from torch import nn
 
 from stateatlas import needles
 from stateatlas.adapters import Adapter
+from stateatlas.descent import Descent
+from stateatlas.memory import in_parts
 from stateatlas.needles import Draw, Prompt, Variant
 from stateatlas.packing import BOS
-from stateatlas.pretraining import as_tokens, next_token_loss
+from stateatlas.pretraining import as_tokens, text_share
 from stateatlas.seeds import stream
-from stateatlas.training import descend, optimiser
 
 log = logging.getLogger(__name__)
 UNREAD = -100  # what cross-entropy leaves out
@@ -118,22 +119,20 @@ class Trainer:
         self.root, self.names = root, names
         rng = stream(root, *names, "validation")
         self.validation = [self.pair(recipe.stages[-1], rng) for _ in range(validation)]
-        self.optimiser = optimiser(model, recipe)
+        self.descent = Descent(model, recipe)
         self.step, self.stage, self.average = 0, 0, 0.0
         self.taught: int | None = None  # the step at which the cool-down began
         self.history: list[dict] = []
 
     def state(self) -> dict:
         return {
-            "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "descent": self.descent.state(),
             "progress": [self.step, self.stage, self.average, self.taught],
             "history": self.history,
         }
 
     def restore(self, state: dict) -> None:
-        self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.descent.restore(state["descent"])
         self.step, self.stage, self.average, self.taught = state["progress"]
         self.history = state["history"]
 
@@ -152,14 +151,18 @@ class Trainer:
         rng = stream(self.root, *self.names, "batch", self.step)
         pairs = [self.pair(self.recipe.stages[self.stage], rng) for _ in range(self.recipe.batch)]
         read, wanted = (part.to(device) for part in batch(pairs))
-        at = wanted != UNREAD
-        logits = self.model.read(self.model.states(read)[-1][at]).float()  # of the answers' tokens alone
-        loss = nn.functional.cross_entropy(logits, wanted[at])
-        text = next_token_loss(self.model, as_tokens(windows, device))
-        both = loss + self.recipe.language_weight * text
-        descend(self.model, self.optimiser, both, self.learning_rate(), self.recipe.clip)
-        hits = (~at).masked_scatter(at, logits.argmax(-1) == wanted[at]).all(dim=1)
-        self.average += (1 - MEMORY) * (hits.double().mean().item() - self.average)
+        number = (wanted != UNREAD).sum()
+
+        def share(part: slice) -> tuple[torch.Tensor, ...]:
+            at = wanted[part] != UNREAD
+            logits = self.model.read(self.model.states(read[part])[-1][at]).float()  # of the answers' tokens alone
+            loss = nn.functional.cross_entropy(logits, wanted[part][at]) * (at.sum() / number)
+            hits = (~at).masked_scatter(at, logits.argmax(-1) == wanted[part][at]).all(dim=1)
+            return loss, hits.sum()
+
+        texts = text_share(self.model, as_tokens(windows, device), self.recipe.language_weight)
+        (loss, hits), (_, text) = self.descent.update(self.learning_rate(), (share, len(read)), texts)
+        self.average += (1 - MEMORY) * (hits.item() / len(read) - self.average)
         if self.step % self.recipe.evaluate_every == 0:
             self._note(answer_nats=loss.item(), text_nats=text.item(), stage=self.stage, moving_accuracy=self.average)
 
@@ -194,12 +197,13 @@ class Trainer:
     @torch.no_grad()
     def validated(self) -> float:
         """Return the share of validation prompts that are answered, at the length of the last stage."""
-        device, found = next(self.model.parameters()).device, 0.0
-        for i in range(0, len(self.validation), self.recipe.batch):
-            pairs = self.validation[i : i + self.recipe.batch]
-            read, wanted = (part.to(device) for part in batch(pairs))
-            found += right(self.model(read), wanted) * len(pairs)
-        return found / len(self.validation)
+        device = next(self.model.parameters()).device
+
+        def found(part: slice) -> float:
+            read, wanted = (tensor.to(device) for tensor in batch(self.validation[part]))
+            return right(self.model(read), wanted) * len(read)
+
+        return sum(in_parts(found, len(self.validation), self.recipe.batch)) / len(self.validation)
 
     def pair(self, length: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draw a prompt of at most `length` tokens, with its needle anywhere, and its answer."""

@@ -11,6 +11,8 @@ import torch
 from torch import nn
 
 from stateatlas.coverage import Coverage
+from stateatlas.descent import Descent
+from stateatlas.memory import in_parts
 from stateatlas.residual import Residual, ResidualModel
 from stateatlas.seeds import stream
 from stateatlas.sequences import sampler
@@ -69,27 +71,6 @@ class Batches:
         return tokens
 
 
-def optimiser(model: Residual, recipe: Recipe) -> torch.optim.AdamW:
-    """AdamW; weight decay on matrices only, not on embeddings, norms, biases, A, D or Δ."""
-    embeddings = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
-    decayed, free = [], []
-    for name, parameter in model.named_parameters():
-        matrix = parameter.ndim > 1 and id(parameter) not in embeddings and "A_log" not in name
-        (decayed if matrix else free).append(parameter)
-    groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": free, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas, fused=True)
-
-
-def descend(model: nn.Module, optimiser: torch.optim.Optimizer, loss: torch.Tensor, rate: float, clip: float) -> None:
-    """Make one update of the weights, at the learning rate `rate` and with the gradient's norm clipped."""
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-    optimiser.zero_grad()
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimiser.step()
-
-
 def learning_rate(step: int, recipe: Recipe) -> float:
     """Linear warm-up, then linear to `decay` times the peak at the cap."""
     if step < recipe.warmup:
@@ -102,11 +83,12 @@ def learning_rate(step: int, recipe: Recipe) -> float:
 def accuracy(model: Residual, tokens: np.ndarray, states: np.ndarray, batch: int = 256) -> float:
     """Mean token accuracy over (n, length) sequences."""
     device = next(model.parameters()).device
-    right = 0
-    for i in range(0, len(tokens), batch):
-        logits = model(torch.from_numpy(tokens[i : i + batch]).to(device))
-        right += int((logits.argmax(-1).cpu().numpy() == states[i : i + batch]).sum())
-    return right / states.size
+
+    def right(part: slice) -> int:
+        logits = model(torch.from_numpy(tokens[part]).to(device))
+        return int((logits.argmax(-1).cpu().numpy() == states[part]).sum())
+
+    return sum(in_parts(right, len(tokens), batch)) / states.size
 
 
 class Trainer:
@@ -114,7 +96,7 @@ class Trainer:
 
     def __init__(self, model: Residual, batches: Batches, recipe: Recipe, validation: tuple, test: np.ndarray):
         self.model, self.batches, self.recipe, self.validation = model, batches, recipe, validation
-        self.optimiser = optimiser(model, recipe)
+        self.descent = Descent(model, recipe)
         self.coverage = Coverage(test)  # counted only: nothing is chosen by it
         self.full = validation[0].shape[1]
         self.step, self.streak = 0, 0
@@ -125,8 +107,7 @@ class Trainer:
 
     def state(self) -> dict:
         return {
-            "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "descent": self.descent.state(),
             "progress": [self.step, self.streak, self.length, self.last_position],
             "stop": self.stop,
             "seen": torch.from_numpy(self.coverage.seen),
@@ -134,8 +115,7 @@ class Trainer:
         }
 
     def restore(self, state: dict) -> None:
-        self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.descent.restore(state["descent"])
         self.step, self.streak, self.length, self.last_position = state["progress"]
         self.stop, self.history = state["stop"], state["history"]
         self.coverage.seen = state["seen"].numpy()
@@ -155,12 +135,16 @@ class Trainer:
         if self.stop is None:
             self.coverage.add(tokens)
         states = torch.from_numpy(self.batches.task.label(tokens)["state"]).to(device)
-        logits = self.model(torch.from_numpy(tokens).to(device))
-        loss = nn.functional.cross_entropy(logits.flatten(0, 1), states.flatten())
-        descend(self.model, self.optimiser, loss, learning_rate(self.step, self.recipe), self.recipe.clip)
+        read = torch.from_numpy(tokens).to(device)
+
+        def share(part: slice) -> tuple[torch.Tensor, ...]:
+            logits, wanted = self.model(read[part]), states[part]
+            loss = nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
+            return loss * (len(wanted) / len(read)), (logits[:, -1].argmax(-1) == wanted[:, -1]).sum()
+
+        [(loss, right)] = self.descent.update(learning_rate(self.step, self.recipe), (share, len(read)))
         if self.length < self.full:
-            last = (logits[:, -1].argmax(-1) == states[:, -1]).float().mean().item()
-            self.last_position += 0.1 * (last - self.last_position)
+            self.last_position += 0.1 * (right.item() / len(read) - self.last_position)
             if self.last_position > self.recipe.advance:
                 self.length, self.last_position = self.length + 1, 0.0
         return loss.item()

@@ -10,8 +10,9 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from stateatlas import adapters, finetuned, pretrained, recording, states, tasks, weights
+from stateatlas.descent import adamw
 from stateatlas.job import InputError
-from stateatlas.training import Batches, Recipe, Trainer, optimiser
+from stateatlas.training import Batches, Recipe, Trainer
 
 DYCK = tasks.load("dyck", 12)
 FAMILIES = ["gpt2", "gpt_neox", "llama grouped", "mamba", "mamba2"]  # tied embeddings among them
@@ -145,7 +146,7 @@ def test_tuning_learns(place):
 
 def test_neither_embeddings_nor_norms_decay(place):
     model = finetuned.build(place, DYCK, seed=0)
-    decayed, free = (set(map(id, group["params"])) for group in optimiser(model, recipe()).param_groups)
+    decayed, free = (set(map(id, group["params"])) for group in adamw(model, recipe()).param_groups)
     for name, p in model.named_parameters():
         kept = p.ndim == 1 or "A_log" in name or any(part in name for part in (".wte.", ".wpe.", "embed"))
         assert id(p) in (free if kept else decayed), name

@@ -12,7 +12,7 @@ from stateatlas import canonical, plan, settings
 
 HEAVY = {"torch", "pandas", "numpy", "sklearn", "scipy", "matplotlib", "pyarrow", "safetensors", "snakemake"}
 TRAINING = {"tasks", "blocks", "kernels", "training", "seeds", "sequences", "residual", "weights", "checkpoint", "cell"}
-TRAINING |= {"compiler", "coverage", "loop", "gpus", "job", "manifest", "canonical", "__init__"}
+TRAINING |= {"compiler", "coverage", "descent", "memory", "loop", "gpus", "job", "manifest", "canonical", "__init__"}
 # What a rule's results may hang on beside what every rule needs. A rule that grows must be allowed to, here.
 COMMON = {"__init__", "canonical", "gpus", "job", "manifest"}
 MODEL = {"blocks", "kernels", "compiler", "residual", "weights", "sequences", "seeds"}
@@ -47,9 +47,9 @@ CLOSURES = {
     "find_sets": UNITS | {"activity", "signatures", "unit_sets", "complements", "tables"},
     "intervene": UNITS
     | {"activity", "signatures", "complements", "effects", "effects_job", "unit_cells", "spans", "tables"},
-    "teach": UNITS | {"needles", "teaching", "teach_job", "minis", "pretraining", "training", "coverage"},
+    "teach": UNITS | {"needles", "teaching", "teach_job", "minis", "pretraining", "descent", "memory"},
     "find_needles": UNITS
-    | {"activity", "signatures", "complements", "tables", "needles", "teaching", "pretraining", "training", "coverage"}
+    | {"activity", "signatures", "complements", "tables", "needles", "teaching", "pretraining", "descent", "memory"}
     | {"retrieval", "retrieval_job", "generation", "statistics"},
     "respond": PROMPTED | {"respond_job", "linearity", "superposition", "propagation", "concentration", "displacement"},
     "invert": PROMPTED | {"invert_job", "inversion"},

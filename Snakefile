@@ -8,6 +8,14 @@ report: "report/workflow.rst"
 
 
 include: "rules/common.smk"
+
+
+# Before the rules: it holds for those behind it.
+if SETTINGS["container"]:
+
+    container: SETTINGS["container"]
+
+
 include: "rules/models.smk"
 include: "rules/language.smk"
 include: "rules/measurements.smk"

@@ -208,5 +208,5 @@ def derive(s: Settings, w: Wildcards) -> dict:
 
 
 def shown(s: Settings, w: Wildcards) -> dict:
-    """What figures and the page say about the run."""
-    return {"settings": s}
+    """What figures and the page say about the run; where its jobs run is no part of it."""
+    return {"settings": {key: value for key, value in s.items() if key != "container"}}

@@ -82,6 +82,7 @@ def job(snakemake) -> Iterator[Run]:
             for name, path in temporary.items():
                 _publish(path, declared[name])
             _write_manifest(snakemake, cfg, list(declared.values()))
+            _not_ahead([*map(Path, snakemake.input)])
             shutil.rmtree(run.work, ignore_errors=True)
             _write_run(Path(snakemake.log[0]), started, device)
         log.info("done in %.1f s", time.monotonic() - started)
@@ -230,6 +231,17 @@ def _cleaned(temporary: list[Path]) -> Iterator[None]:
 def _publish(temporary: Path, path: Path) -> None:
     _remove(path)
     temporary.replace(path)
+
+
+def _not_ahead(inputs: list[Path]) -> None:
+    """Date to now what another job made and a clock that was set back has left in the future: Snakemake would take the
+    outputs, which are older, for a failure and remove them. Times say nothing here; manifests are compared."""
+    now = time.time()
+    for path in inputs:
+        dated = path / ".snakemake_timestamp" if path.is_dir() else path
+        with contextlib.suppress(OSError):
+            if dated.stat().st_mtime > now and (path.parent / "manifest.json").exists():
+                os.utime(dated, (now, now))
 
 
 def _write_manifest(snakemake, cfg: dict, outputs: list[Path]) -> None:

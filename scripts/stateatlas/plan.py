@@ -59,7 +59,7 @@ class Plan:
 
     def backend(self, rule: str, wildcards: Wildcards) -> str | None:
         """Return the form of the kernels that a job is given; None where it has no use for one."""
-        if not any(path.parent.name == "kernels" for path in self.files(rule, wildcards)):
+        if not _has_kernels(self.files(rule, wildcards)):
             return None
         chosen = self.settings["backend"]
         if chosen != "mamba_ssm":
@@ -77,8 +77,10 @@ class Plan:
 
     def upstream(self, rule: str, wildcards: Wildcards) -> list[tuple[str, Wildcards]]:
         """Return the jobs whose results a job reads; those that use mamba-ssm first wait until it is checked."""
-        checked = rule in CHECKED and self.backend(rule, wildcards) == "mamba_ssm"
-        return RULES[rule].upstream(self.settings, wildcards) + ([("check_backend", {})] if checked else [])
+        jobs = RULES[rule].upstream(self.settings, wildcards)
+        if self.settings["backend"] == "mamba_ssm" and rule in CHECKED and self.backend(rule, wildcards) == "mamba_ssm":
+            return [*jobs, ("check_backend", {})]
+        return jobs
 
     def files(self, rule: str, wildcards: Wildcards) -> tuple[Path, ...]:
         """Return the code files that a job depends on."""
@@ -121,6 +123,11 @@ class Plan:
 @functools.cache
 def _closure(rule: str, modules: tuple[str, ...]) -> tuple[Path, ...]:
     return tuple(closure(PACKAGE.parent / f"{rule}.py", *(PACKAGE / module for module in modules)))
+
+
+@functools.cache
+def _has_kernels(files: tuple[Path, ...]) -> bool:
+    return any(path.parent.name == "kernels" for path in files)
 
 
 @functools.cache

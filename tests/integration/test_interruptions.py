@@ -132,6 +132,27 @@ def test_a_training_that_is_asked_to_end_saves_where_it_is(undisturbed, root, tm
     assert tables(folder) == undisturbed
 
 
+@pytest.mark.parametrize("days", [-1, 1], ids=["back", "forward"])
+def test_a_clock_that_jumps_makes_nothing_again_and_loses_nothing(days, undisturbed, root, tmp_path):
+    """What was made before the jump is dated a day after what comes behind it, or long before."""
+    folder = copy(root, tmp_path)
+    driver = run(folder)
+    wait_for(lambda: checkpoint(folder))
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.wait(timeout=60)
+    for path in [p for top in ("results", "logs", ".snakemake") for p in (folder / top).rglob("*")]:
+        if path.exists():
+            then = path.stat().st_mtime - days * 86400
+            os.utime(path, (then, then))
+    (before,) = (folder / "results").rglob("sequences.safetensors")
+    known = before.stat().st_ino
+    finish(folder)
+    assert before.stat().st_ino == known, "sequences were drawn again"
+    assert "going on from step" in next((folder / "logs").rglob("train/**/seed0.log")).read_text()
+    assert tables(folder) == undisturbed
+    assert "Nothing to be done" in finish(folder)
+
+
 def test_twenty_kills_at_any_moment_change_no_byte(root, tmp_path):
     undisturbed = copy(root, tmp_path / "undisturbed")
     (undisturbed / "tiny.yaml").write_text(SMOKE)

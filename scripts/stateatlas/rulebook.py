@@ -129,7 +129,7 @@ RULES = {
     ),
     "ablate": Rule(
         f"{STUDY}/ablations/{{task}}/{{architecture}}/seed{{seed}}",
-        "train",
+        "erase",
         ("task", "architecture", "seed"),
         needs.ablate,
         lambda s, w: [

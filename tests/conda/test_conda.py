@@ -3,7 +3,9 @@
 conda itself is a test double (conda.py) over a local channel; the packages under `pip:` come from the package index.
 """
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -106,3 +108,42 @@ def test_its_tables_are_those_of_a_run_without_conda(root, made, without_network
     assert len(tables) > 5
     for path in tables:
         assert (made.work / path.relative_to(plain.work)).read_bytes() == path.read_bytes(), path
+
+
+@pytest.fixture(scope="module")
+def other_python(root, tmp_path_factory) -> Path:
+    """A Python of another minor version with what the driver itself needs, and so without torch."""
+    names = [f"python3.{minor}" for minor in (13, 12) if minor != sys.version_info.minor]
+    places = [*map(shutil.which, names), *(p for n in names for p in Path.home().glob(f".pyenv/versions/*/bin/{n}"))]
+    found = [
+        p
+        for p in filter(None, places)
+        if not subprocess.run([p, "-c", ""], capture_output=True, check=False).returncode
+    ]
+    if not found:
+        pytest.skip("there is no other Python here")
+    place = tmp_path_factory.mktemp("other")
+    subprocess.run([found[0], "-m", "venv", place], check=True)
+    workflow = (root / "envs" / "requirements.txt").read_text().partition("# workflow")[2].partition("\n\n")[0]
+    pins = re.findall(r"^[a-z0-9-]+==\S+", workflow, flags=re.MULTILINE)
+    assert any(pin.startswith("snakemake==") for pin in pins)
+    subprocess.run([place / "bin" / "python", "-m", "pip", "install", "--quiet", *pins], check=True)
+    return place / "bin" / "python"
+
+
+@pytest.mark.slow
+def test_jobs_take_the_python_and_the_torch_of_their_environment_whatever_the_drivers(made, conda, other_python, root):
+    fresh = made.work / "results"
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.rmtree(made.work / ".snakemake" / "metadata", ignore_errors=True)
+    command = [other_python, "-P", "-m", "snakemake", "--sdm", "conda", "--quiet", "rules", "--until", "train"]
+    done = subprocess.run(
+        command, cwd=made.work, env=os.environ | conda, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    pins = (root / "envs" / "train.yaml").read_text()
+    for path in fresh.glob("encoding/models/*/*/*/manifest.json"):
+        versions = json.loads(path.read_text())["versions"]
+        assert f"torch=={versions['torch'].partition('+')[0]}" in pins
+    assert list(fresh.glob("encoding/models/*/*/*/manifest.json"))

@@ -1,15 +1,24 @@
 """The conda environments and the plain .venv hold the same versions, none more than its rules need."""
 
+import ast
+import functools
 import re
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from stateatlas import bootstrap, canonical, install
+from stateatlas import bootstrap, canonical, experiments, install, plan, settings
 
 ENVS = bootstrap.ROOT / "envs"
 NAMES = ("corpora", "train", "analysis", "erase", "units", "figures", "report", "mamba")
+DISTRIBUTIONS = {
+    "sklearn": "scikit-learn", "yaml": "pyyaml", "concept_erasure": "concept-erasure", "mamba_ssm": "mamba-ssm",
+    "causal_conv1d": "causal-conv1d", "huggingface_hub": "huggingface-hub",
+}  # fmt: skip
+# What comes with jinja2; what a script builds into `mamba`, and `backend: mamba_ssm` alone imports.
+ELSEWHERE = {"markupsafe", "mamba-ssm", "causal-conv1d"}
 TO_BUILD = {"einops", "ninja", "setuptools", "wheel"}  # what mamba-ssm needs to be built and imported
 # What scripts import beside the packages of their kind of work: stateatlas.job, tables, data files.
 COMMON = {"numpy", "pandas", "pyarrow", "filelock", "psutil", "threadpoolctl"}
@@ -71,3 +80,33 @@ def test_the_setup_checks_and_builds_only_what_is_pinned():
     assert set(install.WHEELS_ONLY.split(",")) <= plain.keys()
     modules = bootstrap.IMPORTS.removeprefix("import ").replace("sklearn", "scikit-learn").split(", ")
     assert set(modules) <= plain.keys()
+
+
+@functools.cache
+def third_party(path: Path) -> set[str]:
+    """Return the packages that a file of ours imports, wherever in it, by the names that pip knows them by."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) else []
+        found |= {name.partition(".")[0] for name in names}
+    return {DISTRIBUTIONS.get(name, name) for name in found - set(sys.stdlib_module_names) - {"stateatlas"}}
+
+
+@pytest.fixture(scope="module", params=["torch", "mamba_ssm"])
+def needed(request, root) -> dict[tuple[str, str], set[str]]:
+    """What the code of every rule imports, by rule and environment."""
+    changes = {"scale": "smoke", "gpu": True, "extras": list(experiments.RULES)[1:], "backend": request.param}
+    made = plan.Plan(settings.resolve(settings.read(root / "config.yaml") | changes))
+    found: dict[tuple[str, str], set[str]] = {}
+    for rule, w in made.jobs():
+        packages = {package for path in made.files(rule, w) for package in third_party(path)}
+        found.setdefault((rule, made.env(rule)), set()).update(packages)
+    return found
+
+
+def test_an_environment_has_all_that_the_code_of_its_rules_imports(needed):
+    """Snakemake's own packages stand behind those of the environment and would hide what is missing."""
+    assert len(needed) > 20
+    for (rule, environment), imported in needed.items():
+        assert imported <= packages(environment).keys() | ELSEWHERE, rule

@@ -4,7 +4,6 @@
 """
 
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -226,7 +225,3 @@ class GridEngine:
             time.sleep(0.1)
         logs = "\n".join(path.read_text()[-2000:] for path in self.folder.rglob("messages"))
         raise AssertionError(f"Grid Engine did not come up:\n{logs}")
-
-
-def installed() -> bool:
-    return not missing() and shutil.which("qsub") is not None

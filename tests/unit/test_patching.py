@@ -1,6 +1,7 @@
 """Activation patching: the two identities, what holds by construction, and a model whose answer is known."""
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -162,3 +163,14 @@ def test_the_best_earlier_site_is_chosen_on_one_half_and_measured_on_the_other()
     ]
     rows = [row for row in patching.rows(parts, 200, np.random.default_rng(0)) if row["site"] == -1]
     assert {row["metric"]: row["value"] for row in rows} == {"best_earlier_recovery": 0.2, "best_earlier_site": 1.0}
+
+
+def test_sweep_after_sweep_takes_no_more_memory(tmp_path):
+    """What a sweep has kept of a model would be held for ever by a hook or a cache."""
+    file, process = file_of("parity", tmp_path, 256), psutil.Process()
+    taken = []
+    for _ in range(24):
+        model = ResidualModel(matched_shape("transformer", 64, 4, 2, 2)).eval().requires_grad_(False)
+        assert len(list(patching.measure(model, file, LENGTH))) > 4
+        taken.append(process.memory_info().rss)
+    assert taken[-1] < 1.05 * taken[11]

@@ -4,6 +4,7 @@ Code of a checkpoint is never run, and a pickle is read as bare tensors or not a
 with a hub id that is not in the cache yet, need the network.
 """
 
+import hashlib
 import json
 import re
 import shutil
@@ -44,9 +45,15 @@ def download(hub_id: str, revision: str, folder: Path) -> dict[str, str]:
     Raises
     ------
     InputError
-        If the revision is not pinned, or the hub cannot be reached or does not have it.
+        If the revision is not pinned, if the hub cannot be reached or does not have it, or if a file is not the one
+        that the hub names.
     """
     _snapshot(hub_id, revision, local_dir=folder)
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and not _is_the_hubs(path):
+            raise InputError(
+                f"{hub_id} at {revision}: {path.name} came with other bytes than the hub's checksum says; fetch it again"
+            )
     shutil.rmtree(folder / ".cache", ignore_errors=True)  # the client's notes, with times
     return {path.name: sha256_file(path) for path in sorted(folder.iterdir()) if path.is_file()}
 
@@ -89,6 +96,20 @@ def _snapshot(hub_id: str, revision: str | None, **where) -> Path:
         ) from error
     except HfHubHTTPError as error:
         raise InputError(f"{hub_id} at {revision}: {error}; check the id and the revision") from error
+
+
+def _is_the_hubs(path: Path) -> bool:
+    """Whether a downloaded file has the checksum by which the hub knows it; the client itself compares sizes alone.
+
+    The hub's ETag is the SHA-256 of a large file and Git's blob id (SHA-1) of any other.
+    """
+    from huggingface_hub._local_folder import read_download_metadata  # where the client leaves the ETag
+
+    etag = read_download_metadata(path.parent, path.name).etag
+    if len(etag) == hashlib.sha256().digest_size * 2:
+        return etag == sha256_file(path)
+    blob = path.read_bytes()
+    return etag == hashlib.sha1(b"blob %d\0" % len(blob) + blob, usedforsecurity=False).hexdigest()
 
 
 def read(folder: Path) -> tuple[dict, dict | None]:

@@ -9,8 +9,12 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def serve(folder: Path, hub_id: str, revision: str):
-    """Serve the files of `folder` as `hub_id` at `revision`; yield (address, paths asked for so far)."""
+def serve(folder: Path, hub_id: str, revision: str, broken: str = ""):
+    """Serve the files of `folder` as `hub_id` at `revision`; yield (address, paths asked for so far).
+
+    The file `broken` goes out with one bit changed. As on the hub, the ETag is the SHA-256 of weights and Git's blob
+    id of any other file.
+    """
     asked = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -47,7 +51,13 @@ def serve(folder: Path, hub_id: str, revision: str):
             if not self.path.startswith(prefix) or not (file := folder / self.path.removeprefix(prefix)).is_file():
                 return None, {"X-Error-Code": "RevisionNotFound"}
             body = file.read_bytes()
-            return body, {"X-Repo-Commit": revision, "ETag": f'"{hashlib.sha256(body).hexdigest()}"'}
+            if file.suffix in (".safetensors", ".bin"):
+                etag = hashlib.sha256(body).hexdigest()
+            else:
+                etag = hashlib.sha1(f"blob {len(body)}\0".encode() + body).hexdigest()
+            if file.name == broken:
+                body = body[:-1] + bytes([body[-1] ^ 1])
+            return body, {"X-Repo-Commit": revision, "ETag": f'"{etag}"'}
 
         def log_message(self, *_):
             pass

@@ -209,6 +209,14 @@ def test_a_download_is_pinned_checked_and_without_pickles(gpt2, tmp_path):
     assert torch.equal(adapters.load(tmp_path / "got")(tokens()), adapters.load(gpt2)(tokens()))
 
 
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json"])
+def test_a_file_that_changed_on_its_way_is_refused(gpt2, tmp_path, file):
+    program = f"from pathlib import Path\npretrained.download('me/gpt2', '{REVISION}', Path('{tmp_path}/got'))"
+    with hub_server.serve(gpt2, "me/gpt2", REVISION, broken=file) as (address, _):
+        done = python(program, tmp_path / "home", HF_ENDPOINT=address)
+    assert f"{file} came with other bytes than the hub's checksum says; fetch it again" in done.stderr
+
+
 def test_pickles_come_where_there_is_nothing_else(tmp_path):
     original("mamba", tmp_path / "original", {})
     program = f"from pathlib import Path\npretrained.download('me/mamba', '{REVISION}', Path('{tmp_path}/got'))"

@@ -51,9 +51,7 @@ def download(hub_id: str, revision: str, folder: Path) -> dict[str, str]:
     _snapshot(hub_id, revision, local_dir=folder)
     for path in sorted(folder.iterdir()):
         if path.is_file() and not _is_the_hubs(path):
-            raise InputError(
-                f"{hub_id} at {revision}: {path.name} came with other bytes than the hub's checksum says; fetch it again"
-            )
+            raise InputError(f"{hub_id} at {revision}: {path.name} is not what the hub's checksum says; fetch it again")
     shutil.rmtree(folder / ".cache", ignore_errors=True)  # the client's notes, with times
     return {path.name: sha256_file(path) for path in sorted(folder.iterdir()) if path.is_file()}
 

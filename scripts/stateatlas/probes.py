@@ -39,9 +39,10 @@ def fit(states: np.ndarray, labels: np.ndarray) -> Probe:
 
     Raises
     ------
-    ConvergenceWarning
-        As an error: a probe that has not converged measures the optimiser.
+    ConvergenceWarning, LinAlgWarning
+        As errors: a probe that has not converged, or was handed to another solver half-way, measures the optimiser.
     """
+    from scipy.linalg import LinAlgWarning
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
@@ -53,7 +54,8 @@ def fit(states: np.ndarray, labels: np.ndarray) -> Probe:
     solver = "newton-cholesky" if len(np.unique(labels)) == 2 else "newton-cg"
     regression = LogisticRegression(solver=solver, max_iter=2000)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
+        for sign in (ConvergenceWarning, LinAlgWarning):
+            warnings.simplefilter("error", sign)
         regression.fit(scaler.transform(features), labels.ravel())
     weights, bias = regression.coef_, regression.intercept_
     if len(regression.classes_) == 2:  # scikit-learn keeps one row for two classes

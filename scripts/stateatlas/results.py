@@ -114,6 +114,35 @@ def accuracy_tables(
     return tables
 
 
+def selectivity_tables(probes: pd.DataFrame, tasks: list[str], architectures: list[str]) -> list[dict]:
+    """Probe accuracy of the state at the training length in per cent, a table a task: models by row, sites by
+    column. Below it the selectivity, accuracy less that of a probe fitted on another sequence's labels (Hewitt and
+    Liang, EMNLP 2019), in percentage points. Medians over seeds."""
+    rows = shown.of(shown.trained(probes), target="state", metric="accuracy")
+    rows = _of_cells(shown.at_training_length(shown.one_half(rows, "both", "measurement")), tasks, architectures)
+    keys = ["task", "architecture", "site", "seed"]
+    by_control = rows[rows["control"].isin(["none", "shuffled_labels"])].pivot_table("value", keys, "control")
+    if "shuffled_labels" not in by_control:
+        return []
+    selectivity = (by_control["none"] - by_control["shuffled_labels"]).rename("selectivity")
+    medians = by_control.join(selectivity).groupby(level=keys[:3])[["none", "selectivity"]].median() * 100
+    tables = []
+    for task in ordered(medians.index.get_level_values("task"), TASKS):
+        here = medians.loc[task]
+        names, sites = (
+            ordered(here.index.get_level_values(0), ARCHITECTURES),
+            sorted(set(here.index.get_level_values(1))),
+        )
+        body = [[label(name), *(_selectivity(here, (name, site)) for site in sites)] for name in names]
+        tables.append({"title": label(task), "header": ["", *map(site_label, sites)], "rows": body})
+    return tables
+
+
+def _selectivity(medians: pd.DataFrame, cell: tuple[str, int]) -> dict:
+    accuracy, selectivity = medians.loc[cell] if cell in medians.index else (None, None)
+    return _cell("" if accuracy is None else f"{accuracy:.1f}", "" if pd.isna(selectivity) else f"{selectivity:+.1f}")
+
+
 def _seeds(values: pd.Series, paper: str = "") -> dict:
     """The median in per cent, and below it each seed where there are several."""
     if values.empty:

@@ -84,6 +84,17 @@ def test_the_profiles_say_the_same_where_both_must(root):
     assert all(len(list(folder.glob("*.yaml"))) == 1 for folder in (root / "profiles").iterdir())
 
 
+def test_no_rule_waits_for_a_checkpoint_to_know_the_rest_of_the_dag(root):
+    for name in ("Snakefile", *RULES):
+        assert not re.search(r"^checkpoint\b", (root / name).read_text(), flags=re.MULTILINE), name
+
+
+@pytest.mark.parametrize("rule", ["fetch", "corpus"])
+def test_what_needs_the_network_runs_where_snakemake_does_and_is_tried_again(blocks, rule):
+    assert re.search(r"^    localrule: True$", blocks[rule], flags=re.MULTILINE)
+    assert re.search(r"^    retries:", blocks[rule], flags=re.MULTILINE)
+
+
 def test_every_study_and_stage_is_a_target(finished):
     done = finished.snakemake("--dry-run", "--", *STUDIES, *STAGES)
     assert done.returncode == 0 and "Nothing to be done" in done.stdout, done.stdout

@@ -214,7 +214,7 @@ def test_a_file_that_changed_on_its_way_is_refused(gpt2, tmp_path, file):
     program = f"from pathlib import Path\npretrained.download('me/gpt2', '{REVISION}', Path('{tmp_path}/got'))"
     with hub_server.serve(gpt2, "me/gpt2", REVISION, broken=file) as (address, _):
         done = python(program, tmp_path / "home", HF_ENDPOINT=address)
-    assert f"{file} came with other bytes than the hub's checksum says; fetch it again" in done.stderr
+    assert f"{file} is not what the hub's checksum says; fetch it again" in done.stderr
 
 
 def test_pickles_come_where_there_is_nothing_else(tmp_path):

@@ -192,11 +192,8 @@ def test_the_accuracy_tables_leave_out_what_stands_beside_the_papers_cells(page)
     text = page(tables=whole_run())
     Page(text)
     assert "held-out tasks, variants of an architecture, other recipes" in text
-    assert re.findall(r"<h3>(.*?)</h3>", text[text.index("</details>", text.index('id="accuracy"')) :]) == [
-        "Parity",
-        "S3",
-        "Dyck",
-    ]
+    titles = re.findall(r"<h3>(.*?)</h3>", text[text.index("</details>", text.index('id="accuracy"')) :])
+    assert titles == 2 * ["Parity", "S3", "Dyck"]  # the models' own accuracy, then their probes'
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,16 @@ def test_pairs_stand_in_the_file_and_are_not_trained_on(tmp_path):
     assert not {row.tobytes() for row in file.get("fit", LENGTH)} & kept
 
 
+def test_a_gap_does_not_change_when_all_logits_of_a_token_are_shifted():
+    rng = torch.Generator().manual_seed(0)
+    logits = torch.randn(5, 7, 6, generator=rng, dtype=torch.float64)
+    shift = 100 * torch.randn(5, 7, 1, generator=rng, dtype=torch.float64)
+    labels = [torch.randint(6, (5, 7), generator=rng) for _ in range(2)]
+    found = [patching.gaps(each, *labels) for each in (logits, logits + shift)]
+    assert (found[0] != 0).any()
+    torch.testing.assert_close(*found, rtol=0, atol=4 * 400 * torch.finfo(torch.float64).eps)  # of numbers up to 400
+
+
 class Exact(torch.nn.Module):
     """Holds parity in one coordinate from site 1 on; block 2 only copies."""
 
